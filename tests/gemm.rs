@@ -92,6 +92,11 @@ fn warps_with_a_slice_of_every_k_tile() {
 }
 
 #[test]
+fn slices_of_more_lanes_than_rows() {
+    holds_over(tiles::S48X64, |_| true);
+}
+
+#[test]
 fn few_columns() {
     holds_over(tiles::T128X32, |name| EDGES.contains(&name));
 }
@@ -99,6 +104,7 @@ fn few_columns() {
 #[test]
 fn tiles_of_four_warps() {
     holds_over(tiles::T128X64, |name| EDGES.contains(&name));
+    holds_over(tiles::T64X128, |name| EDGES.contains(&name));
 }
 
 #[test]
@@ -379,7 +385,7 @@ fn f32_of_operands_that_are_padded_or_transposed_first() {
             }
         }
     }
-    assert_eq!(run, 29);
+    assert_eq!(run, 33);
 }
 
 #[test]

@@ -38,11 +38,11 @@ pub struct TensorTile {
     pub min_blocks: u32,
     /// Whether its kernels compute groups of rows.
     pub groups: bool,
-    /// Whether a CTA computes a strip, neighboring tiles along N one after the other, from loads of single elements,
-    /// and stores C in whole sectors wherever its rows begin. It is one product, and the product alone.
+    /// Whether a CTA computes a strip, neighboring tiles along N one after the other, from loads of single elements or
+    /// pairs, and stores C in whole sectors wherever its rows begin. It is one product, and the product alone.
     pub strips: bool,
-    /// Whether its kernels support split-K: those with at most 32 accumulators per lane, which load single elements.
-    /// With 128 the reduction is left to smaller tiles.
+    /// Whether its kernels support split-K: those with at most 32 accumulators per lane, which load single elements or
+    /// pairs. With 128 the reduction is left to smaller tiles.
     pub supports_split_k: bool,
 }
 
@@ -221,6 +221,23 @@ pub mod tensor_tiles {
     }
     .checked();
 
+    /// For small products whose rows begin at even elements, loaded in pairs by `cp.async`: 32 KiB. Loads in flight
+    /// take no registers, but each takes an address.
+    pub const P64X64: TensorTile = TensorTile {
+        k: 32,
+        stages: 4,
+        ..T64X64
+    }
+    .checked();
+
+    /// The same for tiny products: 32 KiB.
+    pub const P32X32: TensorTile = TensorTile {
+        stages: 4,
+        min_blocks: 4,
+        ..T32X32
+    }
+    .checked();
+
     /// For short K, where the store of C takes the time: 45 KiB, 4 warps of 16 x 128, whose rows of C are their own. A
     /// stays for a row of tiles, if K has no more k-tiles than there are stages.
     pub const S64X128: TensorTile = TensorTile {
@@ -232,6 +249,15 @@ pub mod tensor_tiles {
         strips: true,
         supports_split_k: false,
         ..T64X64
+    }
+    .checked();
+
+    /// The same for rows that begin at even elements: 57 KiB. Pairs are loaded by `cp.async` two k-tiles ahead, also
+    /// across the store of C.
+    pub const PS64X128: TensorTile = TensorTile {
+        stages: 3,
+        min_blocks: 3,
+        ..S64X128
     }
     .checked();
 
@@ -289,6 +315,16 @@ macro_rules! mma_sync_kernels {
             mma_sync_nt1_32x32_bf16: T32X32, bf16, KMajor 1, KMajor 1;
             mma_sync_tn1_32x32_bf16: T32X32, bf16, MnMajor 1, MnMajor 1;
             mma_sync_tt1_32x32_bf16: T32X32, bf16, MnMajor 1, KMajor 1;
+            mma_sync_nn2_32x32_f16: P32X32, f16, KMajor 2, MnMajor 2;
+            mma_sync_nt2_32x32_f16: P32X32, f16, KMajor 2, KMajor 2;
+            mma_sync_tn2_32x32_f16: P32X32, f16, MnMajor 2, MnMajor 2;
+            mma_sync_tt2_32x32_f16: P32X32, f16, MnMajor 2, KMajor 2;
+            mma_sync_nn2_32x32_bf16: P32X32, bf16, KMajor 2, MnMajor 2;
+            mma_sync_nt2_32x32_bf16: P32X32, bf16, KMajor 2, KMajor 2;
+            mma_sync_tn2_32x32_bf16: P32X32, bf16, MnMajor 2, MnMajor 2;
+            mma_sync_tt2_32x32_bf16: P32X32, bf16, MnMajor 2, KMajor 2;
+            mma_sync_tt2_64x64_f16: P64X64, f16, MnMajor 2, KMajor 2;
+            mma_sync_tt2_64x64_bf16: P64X64, bf16, MnMajor 2, KMajor 2;
             mma_sync_strips_nn1_64x128_f16: S64X128, f16, KMajor 1, MnMajor 1;
             mma_sync_strips_nt1_64x128_f16: S64X128, f16, KMajor 1, KMajor 1;
             mma_sync_strips_tn1_64x128_f16: S64X128, f16, MnMajor 1, MnMajor 1;
@@ -297,6 +333,14 @@ macro_rules! mma_sync_kernels {
             mma_sync_strips_nt1_64x128_bf16: S64X128, bf16, KMajor 1, KMajor 1;
             mma_sync_strips_tn1_64x128_bf16: S64X128, bf16, MnMajor 1, MnMajor 1;
             mma_sync_strips_tt1_64x128_bf16: S64X128, bf16, MnMajor 1, KMajor 1;
+            mma_sync_strips_nn2_64x128_f16: PS64X128, f16, KMajor 2, MnMajor 2;
+            mma_sync_strips_nt2_64x128_f16: PS64X128, f16, KMajor 2, KMajor 2;
+            mma_sync_strips_tn2_64x128_f16: PS64X128, f16, MnMajor 2, MnMajor 2;
+            mma_sync_strips_tt2_64x128_f16: PS64X128, f16, MnMajor 2, KMajor 2;
+            mma_sync_strips_nn2_64x128_bf16: PS64X128, bf16, KMajor 2, MnMajor 2;
+            mma_sync_strips_nt2_64x128_bf16: PS64X128, bf16, KMajor 2, KMajor 2;
+            mma_sync_strips_tn2_64x128_bf16: PS64X128, bf16, MnMajor 2, MnMajor 2;
+            mma_sync_strips_tt2_64x128_bf16: PS64X128, bf16, MnMajor 2, KMajor 2;
         }
     };
 }
@@ -311,18 +355,23 @@ macro_rules! rows {
 }
 
 /// The kernels of this file.
-pub(super) const KERNELS: [Kernel; 48] = crate::mma_sync_kernels!(rows);
+pub(super) const KERNELS: [Kernel; 66] = crate::mma_sync_kernels!(rows);
 
-/// The kernel with loads of so many elements of A and of B: vectors of 8, or single elements through registers.
+/// The kernel with loads of so many elements of A and of B: vectors of 8 or pairs, or single elements through
+/// registers.
 const fn loading(elems: [u32; 2], kernel: Kernel) -> Kernel {
     match elems {
         [8, 8] => kernel,
+        [2, 2] => Kernel {
+            alignment: Alignment::PAIRS,
+            ..kernel
+        },
         [1, 1] => Kernel {
             alignment: Alignment::NONE,
             loads: Loads::Threads,
             ..kernel
         },
-        _ => panic!("vectors of both or of neither"),
+        _ => panic!("the same for both"),
     }
 }
 

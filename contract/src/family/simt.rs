@@ -197,6 +197,8 @@ pub mod tiles {
     pub const T128X128: BlockTile = tile(128, 128, 16, 8, 8, 3, 2).pipelined();
     /// Four warps with 8 x 8 elements per thread.
     pub const T128X64: BlockTile = tile(128, 64, 16, 8, 8, 3, 3).pipelined();
+    /// The same for few rows, of which 128 would leave half empty.
+    pub const T64X128: BlockTile = tile(64, 128, 16, 8, 8, 3, 3).pipelined();
     /// Two warps with 8 x 8 elements per thread.
     pub const T64X64: BlockTile = tile(64, 64, 16, 8, 8, 4, 6).pipelined();
     /// For few rows of C.
@@ -218,6 +220,12 @@ pub mod tiles {
     pub const S64X32: BlockTile = BlockTile {
         slices: 2,
         ..tile(64, 32, 32, 8, 4, 2, 4)
+    }
+    .pipelined();
+    /// For 33 to 48 rows: two warps of 48 rows for each half of every k-tile.
+    pub const S48X64: BlockTile = BlockTile {
+        slices: 2,
+        ..tile(48, 64, 32, 12, 4, 2, 3)
     }
     .pipelined();
     /// For K of few k-tiles and a large C: four warps of 32 x 32, so that an SM has 16 of them to hide stores.
@@ -258,6 +266,10 @@ macro_rules! simt_kernels {
             simt_tt4_128x64_f32: T128X64, MnMajor 4, KMajor 1;
             simt_nn_128x64_f32: T128X64, KMajor 1, MnMajor 1;
             simt_tt_128x64_f32: T128X64, MnMajor 1, KMajor 1;
+            simt_nn4_64x128_f32: T64X128, KMajor 1, MnMajor 4;
+            simt_nt_64x128_f32: T64X128, KMajor 1, KMajor 1;
+            simt_tn4_64x128_f32: T64X128, MnMajor 4, MnMajor 4;
+            simt_tt4_64x128_f32: T64X128, MnMajor 4, KMajor 1;
             simt_nn4_64x64_f32: T64X64, KMajor 1, MnMajor 4;
             simt_nt_64x64_f32: T64X64, KMajor 1, KMajor 1;
             simt_tn4_64x64_f32: T64X64, MnMajor 4, MnMajor 4;
@@ -303,6 +315,10 @@ macro_rules! simt_registers_kernels {
             simt_sliced_nt_64x32_f32: S64X32, KMajor 1, KMajor 1;
             simt_sliced_tn_64x32_f32: S64X32, MnMajor 1, MnMajor 1;
             simt_sliced_tt_64x32_f32: S64X32, MnMajor 1, KMajor 1;
+            simt_sliced_nn_48x64_f32: S48X64, KMajor 1, MnMajor 1;
+            simt_sliced_nt_48x64_f32: S48X64, KMajor 1, KMajor 1;
+            simt_sliced_tn_48x64_f32: S48X64, MnMajor 1, MnMajor 1;
+            simt_sliced_tt_48x64_f32: S48X64, MnMajor 1, KMajor 1;
             simt_registers_nn_64x64_f32: R64X64, KMajor 1, MnMajor 1;
             simt_registers_nt_64x64_f32: R64X64, KMajor 1, KMajor 1;
             simt_registers_tn_64x64_f32: R64X64, MnMajor 1, MnMajor 1;
@@ -347,11 +363,11 @@ macro_rules! through_registers {
 }
 
 /// Those of `cp.async`.
-pub(super) const KERNELS: [Kernel; 38] = crate::simt_kernels!(multistage);
+pub(super) const KERNELS: [Kernel; 42] = crate::simt_kernels!(multistage);
 
 /// Those whose elements go through registers: `cp.async` of single elements has bank conflicts where rows of the
 /// operand straddle sectors (docs/decisions/0046-sliced-k.md).
-pub(super) const THROUGH_REGISTERS: [Kernel; 12] = crate::simt_registers_kernels!(through_registers);
+pub(super) const THROUGH_REGISTERS: [Kernel; 16] = crate::simt_registers_kernels!(through_registers);
 
 /// Those that store C in whole sectors.
 pub(super) const SECTORS: [Kernel; 4] = crate::simt_sectors_kernels!(through_registers);

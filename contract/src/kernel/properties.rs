@@ -61,6 +61,12 @@ impl Alignment {
         Self { elems, residue: false }
     }
 
+    /// 4 bytes of elements of 2 bytes, with predicated ends of rows.
+    pub const PAIRS: Self = Self {
+        elems: [2; 2],
+        residue: true,
+    };
+
     /// 16 bytes of elements of 2 bytes, with predicated ends of rows.
     pub const VECTORS_OF_8: Self = Self {
         elems: [8; 2],

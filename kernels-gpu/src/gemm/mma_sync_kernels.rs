@@ -6,7 +6,8 @@
 //!
 //! Shapes (elements): a warp computes 64 x 64 of C, by 32 `mma` and 8 `ldmatrix` per k-block. Rows of A and B start at
 //! multiples of 16 bytes and may have any length. Of the kernels with a 1 in their name, which load single elements,
-//! they start anywhere; a warp of theirs computes 32 x 32, or 16 x 16, and of those of strips 16 x 128.
+//! they start anywhere, of those with a 2, which load pairs, at even elements. A warp of theirs computes 32 x 32, or
+//! 16 x 16, and of those of strips 16 x 128.
 //!
 //! Prediction at 4096 cubed on an H200: 400 TFLOP/s. `mma.sync` reaches some 63 % of `wgmma`, 620 of 989; others have
 //! measured 300 to 450 on such chips. Measured: 395 to 412, 0.57 to 0.58 of cuBLAS.
@@ -28,7 +29,7 @@ macro_rules! tile_types {
     )*};
 }
 
-tile_types! { T128X128 T256X128 G128X128 T64X64 T64X64X32 T32X32 S64X128 }
+tile_types! { T128X128 T256X128 G128X128 T64X64 T64X64X32 T32X32 P64X64 P32X32 S64X128 PS64X128 }
 
 macro_rules! entry_points {
     ($($symbol:ident: $tile:ident, $element:ty, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {

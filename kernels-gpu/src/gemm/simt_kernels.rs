@@ -25,7 +25,7 @@ macro_rules! tile_types {
     )*};
 }
 
-tile_types! { T256X128 T128X128 T128X64 T64X64 T32X128 T128X32 T16X128 T32X32 G128X128 G64X64 G32X128 }
+tile_types! { T256X128 T128X128 T128X64 T64X128 T64X64 T32X128 T128X32 T16X128 T32X32 G128X128 G64X64 G32X128 }
 
 macro_rules! entry_points {
     ($($symbol:ident: $tile:ident, $a:ident $a_elems:literal, $b:ident $b_elems:literal;)*) => {

@@ -129,6 +129,21 @@ fn a_split_costs_its_reduction() {
 }
 
 #[test]
+fn a_of_a_strip_is_loaded_once_for_each_of_its_rows_of_tiles() {
+    // 40 rows of 40 tiles, of 64 rows each, for 3 CTAs on each of 132 SMs: of 396 strips 39 begin a row in between.
+    let kernel = simt("mma_sync_strips_nt2_64x128_f16");
+    let loads = |k| {
+        let layout = [Transpose::No, Transpose::Yes];
+        let shape = GemmShape::packed_transposed(2560, 4465, k, layout).expect("valid");
+        terms_of(kernel, 1, &shape)("loads") / k as f64
+    };
+    // Three k-tiles have stages, four have none.
+    let [of_a, of_b] = [64.0, 4465.0 / 40.0];
+    let expected = ((396.0 + 39.0) * of_a + 1600.0 * of_b) / (1600.0 * (of_a + of_b));
+    assert!((loads(96) / loads(128) - expected).abs() < 1e-9);
+}
+
+#[test]
 fn rows_that_straddle_lines_count_with_tma_alone() {
     let shape = |n| GemmShape::packed(512, n, 512).expect("valid");
     let wgmma = Kernel::find(Family::WGMMA, DType::F16, 64).expect("in the table");

@@ -41,7 +41,7 @@ impl Traffic {
             true => [kernel.cluster, 1],
             false => [1, kernel.cluster],
         };
-        let [of_a, of_b, _] = kernel.box_rows([shape.m() as u32, shape.n() as u32]);
+        let [box_a, box_b, _] = kernel.box_rows([shape.m() as u32, shape.n() as u32]);
         let [a_is_k, b_is_k] = taken.majors().map(|major| major.is_k());
         let sides = [
             Side {
@@ -51,7 +51,7 @@ impl Traffic {
                 ctas: ctas[0],
                 ld: taken.extents(Operand::A).2,
                 is_k: a_is_k,
-                box_rows: of_a,
+                box_rows: box_a,
             },
             Side {
                 extent: shape.n() as u32,
@@ -60,15 +60,16 @@ impl Traffic {
                 ctas: ctas[1],
                 ld: taken.extents(Operand::B).2,
                 is_k: b_is_k,
-                box_rows: of_b,
+                box_rows: box_b,
             },
         ];
         let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
         let k_tiles = tiles * steps / f64::from(kernel.tile.k);
         // Of the average tile, of which those at the edges are smaller.
         let bytes = |side: &Side| tiles * steps * side.mean_rows() * f64::from(loaded_bytes(kernel));
+        let [of_a, of_b] = [bytes(&sides[0]), bytes(&sides[1])];
         let mut traffic = Self {
-            bytes: sides.iter().map(bytes).sum(),
+            bytes: of_a * tiles_that_load_a(kernel, grid, steps) / tiles + of_b,
             straddling_bytes: 0.0,
             rows_out_of_bounds: 0.0,
             is_narrow: false,
@@ -86,6 +87,18 @@ impl Traffic {
             traffic.rows_out_of_bounds += k_tiles * rows * f64::from(kernel.parts());
         }
         traffic
+    }
+}
+
+/// Work tiles that load A. In a strip of tiles A stays for a row of them, if there are stages for all of its k-tiles:
+/// it is loaded once for each row that a CTA begins.
+fn tiles_that_load_a(kernel: &Kernel, grid: &Grid, steps: f64) -> f64 {
+    let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
+    let is_strip = kernel.overlap > 0 && kernel.is_persistent();
+    if is_strip && steps <= f64::from(kernel.smem.stages * kernel.tile.k) {
+        tiles.min(grid.blocks() as f64 + f64::from(grid.tiles_m) - 1.0)
+    } else {
+        tiles
     }
 }
 

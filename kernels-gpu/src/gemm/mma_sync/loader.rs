@@ -13,7 +13,7 @@ use crate::block::unroll::unrolled;
 use crate::ptx::mma::{FragmentA, FragmentB};
 use crate::ptx::{async_copy, ldmatrix, partial_load};
 
-/// Elements of a 16-byte vector: one load, or as many loads of single elements as are stored at once.
+/// Elements of a 16-byte vector.
 const VECTOR: u32 = Swizzle::VECTOR;
 
 /// Most vectors of a thread that [`GmemLoader::load_elements`] keeps in registers.
@@ -21,6 +21,11 @@ const REGISTER_VECTORS: usize = 4;
 
 /// The vectors of one thread from a k-tile, in registers.
 pub type Elements<T> = [[T; VECTOR as usize]; REGISTER_VECTORS];
+
+/// Whether loads are of pairs.
+const fn is_pairs<L: OperandMajor>() -> bool {
+    L::VECTOR == 2
+}
 
 /// Operand tile: the part of A or B in a stage.
 #[derive(Clone, Copy)]
@@ -55,18 +60,22 @@ impl OperandTile {
     }
 
     /// Loads of one thread per stage.
-    const fn loads(self) -> u32 {
-        self.mn * self.k / (self.threads * VECTOR)
+    const fn loads<L: OperandMajor>(self) -> u32 {
+        self.mn * self.k / (self.threads * if is_pairs::<L>() { 2 } else { VECTOR })
     }
 
     /// Whether [`Elements`] hold the vectors of one thread.
     pub const fn fits_in_registers(self) -> bool {
-        self.loads() as usize <= REGISTER_VECTORS
+        self.mn * self.k <= self.threads * VECTOR * REGISTER_VECTORS as u32
     }
 
     /// Rows that the CTA loads at once.
     const fn pass<L: OperandMajor>(self) -> u32 {
-        self.threads / self.swizzle::<L>().vectors()
+        if is_pairs::<L>() {
+            self.threads * 2 / self.swizzle::<L>().row_elems()
+        } else {
+            self.threads / self.swizzle::<L>().vectors()
+        }
     }
 }
 
@@ -90,8 +99,13 @@ impl<T: Pod> GmemLoader<T> {
     #[inline(always)]
     pub fn new<L: OperandMajor>(from: Global<T>, tile: OperandTile, t: u32, first: u32, mn: u32, ld: u32) -> Self {
         let swizzle = tile.swizzle::<L>();
-        let (row, vector) = (t / swizzle.vectors(), t % swizzle.vectors());
-        let column = vector * VECTOR;
+        let (row, vector, within) = if const { is_pairs::<L>() } {
+            let lanes = swizzle.row_elems() / 2;
+            (t / lanes, t % lanes / (VECTOR / 2), t % (VECTOR / 2) * 2)
+        } else {
+            (t / swizzle.vectors(), t % swizzle.vectors(), 0)
+        };
+        let column = vector * VECTOR + within;
         let base = if const { L::MAJOR.is_k() } {
             (first + row) as usize * ld as usize + column as usize
         } else {
@@ -100,7 +114,7 @@ impl<T: Pod> GmemLoader<T> {
         Self {
             from,
             base,
-            to: swizzle.elem(row, vector),
+            to: swizzle.elem(row, vector) + within,
             ld,
             row,
             column,
@@ -108,13 +122,13 @@ impl<T: Pod> GmemLoader<T> {
         }
     }
 
-    /// Starts the loads of a k-tile into `to`, its part of a stage; `left` elements along K are left. `WHOLE`: every
-    /// vector is either inside the operand or outside ([`is_whole_vectors`]). Others cost three or four instructions
-    /// more each.
+    /// Starts the loads of a k-tile, of vectors or pairs, into `to`, its part of a stage; `left` elements along K are
+    /// left. `WHOLE`: every vector is either inside the operand or outside ([`is_whole_vectors`]). Others cost three or
+    /// four instructions more each.
     ///
     /// # Safety
     /// As for [`async_copy::copy`]: nobody uses `to` until this thread has waited. `from` is the operand that `new` was
-    /// told of, and its rows start at multiples of 16 bytes.
+    /// told of, and its rows start at multiples of the bytes of a load.
     #[inline(always)]
     pub unsafe fn load<L: OperandMajor, const WHOLE: bool>(&self, tile: OperandTile, to: Shared<T>, left: u32) {
         let pass = tile.pass::<L>();
@@ -123,23 +137,31 @@ impl<T: Pod> GmemLoader<T> {
         } else {
             (left, self.mn)
         };
-        unrolled!(tile.loads(), at most 16, |number| {
+        unrolled!(tile.loads::<L>(), at most 16, |number| {
             let valid = if self.row + number * pass >= rows {
                 0
             } else if WHOLE {
-                if self.column < columns { VECTOR } else { 0 }
+                if self.column < columns { L::VECTOR } else { 0 }
             } else {
-                columns.saturating_sub(self.column).min(VECTOR)
+                columns.saturating_sub(self.column).min(L::VECTOR)
             };
             // SAFETY: the caller's promise; of the elements from there on, `valid` are in the operand.
             unsafe {
-                async_copy::copy::<T, { VECTOR as usize }>(
-                    to,
-                    self.to + number * pass * tile.swizzle::<L>().row_elems(),
-                    self.from,
-                    || self.base + (number * pass * self.ld) as usize,
-                    valid,
-                );
+                if const { is_pairs::<L>() } {
+                    let swizzle = tile.swizzle::<L>();
+                    // A pass further the key has other bits, of which this thread's row has none.
+                    let at = (self.to ^ (swizzle.key(number * pass) * VECTOR)) + number * pass * swizzle.row_elems();
+                    let first = || self.base + (number * pass * self.ld) as usize;
+                    async_copy::copy::<T, 2>(to, at, self.from, first, valid);
+                } else {
+                    async_copy::copy::<T, { VECTOR as usize }>(
+                        to,
+                        self.to + number * pass * tile.swizzle::<L>().row_elems(),
+                        self.from,
+                        || self.base + (number * pass * self.ld) as usize,
+                        valid,
+                    );
+                }
             }
         });
     }
@@ -159,7 +181,7 @@ impl<T: Pod> GmemLoader<T> {
         };
         let valid = columns.saturating_sub(self.column);
         let mut elements = [[T::zeroed(); VECTOR as usize]; REGISTER_VECTORS];
-        unrolled!(tile.loads(), at most 4, |number| {
+        unrolled!(tile.loads::<L>(), at most 4, |number| {
             let row = number * pass;
             // In 64 bits: rows may be as far apart as addresses allow.
             let index = self.base + row as usize * self.ld as usize;
@@ -178,7 +200,7 @@ impl<T: Pod> GmemLoader<T> {
     pub unsafe fn store_elements<L: OperandMajor>(&self, tile: OperandTile, to: Shared<T>, elements: &Elements<T>) {
         // SAFETY: the same bytes, in words of two elements.
         let words = unsafe { Shared::<u32>::new(to.as_mut_ptr().cast(), (tile.mn * tile.k / 2) as usize) };
-        unrolled!(tile.loads(), at most 4, |number| {
+        unrolled!(tile.loads::<L>(), at most 4, |number| {
             let index = self.to + number * tile.pass::<L>() * tile.swizzle::<L>().row_elems();
             let bits = |i: usize| u32::from(bytemuck::cast::<T, u16>(elements[number as usize][i]));
             let vector = [0, 2, 4, 6].map(|i| bits(i) | bits(i + 1) << 16);
@@ -292,7 +314,7 @@ impl PairLoader {
 #[inline(always)]
 pub fn is_whole_vectors<L: OperandMajor>(mn: u32, k: u32) -> bool {
     let columns = if const { L::MAJOR.is_k() } { k } else { mn };
-    columns.is_multiple_of(VECTOR)
+    columns.is_multiple_of(L::VECTOR)
 }
 
 /// Loads a lane's fragments from an operand tile.

@@ -14,8 +14,9 @@
 //! As in [`simt`](crate::gemm::simt), loads run STAGES - 1 k-tiles ahead of their use and fragments one k-block, in a
 //! [pipeline](crate::block::pipeline) of `cp.async` loads.
 //!
-//! Operands whose rows begin anywhere are loaded through registers (`through_registers`), element by element. For short
-//! K there are [`strips`](TensorTile::strips).
+//! Operands whose rows begin at even elements are loaded in pairs, by `cp.async` of 4 bytes in place of 16; those whose
+//! rows begin anywhere are loaded through registers (`through_registers`), element by element. For short K there are
+//! [`strips`](TensorTile::strips).
 //!
 //! A warp computes 64 x 64 elements of C (or those of its tile): per k-block it loads 16 x 16 elements of A and of B
 //! four times each, by one `ldmatrix` a time, and issues 32 `mma.m16n8k16`. Neither loads nor fragments have bank
@@ -24,6 +25,7 @@
 pub(super) mod epilogue;
 pub(super) mod loader;
 mod strips;
+mod strips_ahead;
 mod through_registers;
 
 use cuda_std::{shared, thread};
@@ -31,7 +33,7 @@ use cuda_views::{Global, Shared};
 use tilewright_contract::{GemmParams, RasterTile, TensorTile};
 
 use crate::block::element::TensorElement;
-use crate::block::major::{OperandMajor, span};
+use crate::block::major::{OperandMajor, k_tile_elems, span};
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
 use crate::block::{batch, groups};
@@ -60,13 +62,13 @@ pub trait Tile {
 }
 
 /// Computes this CTA's tile of C. `M` and `N`: 16-row and 8-column MMA atoms of a warp. A load has as many elements of
-/// A and of B, 8 or 1, as `LA` and `LB` say.
+/// A and of B, 8, 2 or 1, as `LA` and `LB` say.
 ///
 /// # Safety
 /// - The operands are as `params` describes them, A and B with majors `LA` and `LB`, in global memory; workspace and
 ///   counters are as [`reduce`](crate::block::split_k::reduce) asks for.
-/// - With loads of 8 elements A and B start at multiples of 16 bytes, and their leading dimensions and strides are
-///   multiples of 8. 256 of their rows span less than 2^32 elements.
+/// - With loads of 8 or 2 elements A and B start at multiples of their bytes, and leading dimensions and strides are
+///   multiples of as many elements. 256 of their rows span less than 2^32 elements.
 /// - The CTA has the tile's threads along x and its bytes of dynamic shared memory; the grid covers C once per split
 ///   along x, and has a row along y for each product; or along x it covers the tiles of all [`groups`], or, of strips,
 ///   has no more CTAs than there are tiles.
@@ -79,8 +81,8 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     const {
         assert!(M as u32 * 16 == T::TILE.warp_m && N as u32 * 8 == T::TILE.warp_n);
         assert!(
-            LA::VECTOR == LB::VECTOR && matches!(LA::VECTOR, 1 | 8),
-            "vectors of both or of neither"
+            LA::VECTOR == LB::VECTOR && matches!(LA::VECTOR, 1 | 2 | 8),
+            "the same for both"
         );
     }
     let tile = const { T::TILE.checked() };
@@ -89,7 +91,11 @@ pub unsafe fn gemm<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor
     // SAFETY: the caller's promise.
     unsafe {
         if const { T::TILE.strips } {
-            strips::gemm::<E, T, LA, LB, 8, 16>(params);
+            if const { LA::VECTOR == 2 } {
+                strips_ahead::gemm::<E, T, LA, LB>(params);
+            } else {
+                strips::gemm::<E, T, LA, LB, 8, 16>(params);
+            }
         } else if const { T::TILE.groups } {
             if let Some(at) = groups::find(params, cta, tile.m, tiles_n) {
                 let params = &groups::params_of(params, at);
@@ -137,16 +143,29 @@ unsafe fn gemm_tile<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajo
     unsafe {
         const {
             assert!(
-                !T::TILE.supports_split_k || LA::VECTOR == 1,
-                "splits are those of single elements"
+                !T::TILE.supports_split_k || LA::VECTOR <= 2,
+                "splits are those of single elements and pairs"
             )
         };
+        // A split of pairs is the product of its part of K.
+        let part;
+        let (mut from_a, mut from_b, mut of_split) = (from_a, from_b, params);
+        if const { T::TILE.supports_split_k && LA::VECTOR > 1 } {
+            let k_begin = args.k.min(split * params.k_per_split);
+            part = GemmParams {
+                k: (args.k - k_begin).min(params.k_per_split),
+                ..*params
+            };
+            of_split = &part;
+            from_a = from_a.shifted(k_tile_elems::<LA>(k_begin, args.lda));
+            from_b = from_b.shifted(k_tile_elems::<LB>(k_begin, args.ldb));
+        }
         let mut acc = if const { LA::VECTOR == 1 } {
             through_registers::mainloop::<E, T, LA, LB, M, N>(from_a, from_b, stages, position, split, params)
         } else if is_whole_vectors::<LA>(args.m, args.k) && is_whole_vectors::<LB>(args.n, args.k) {
-            mainloop::<E, T, LA, LB, M, N, true>(from_a, from_b, stages, position, params)
+            mainloop::<E, T, LA, LB, M, N, true>(from_a, from_b, stages, position, of_split)
         } else {
-            mainloop::<E, T, LA, LB, M, N, false>(from_a, from_b, stages, position, params)
+            mainloop::<E, T, LA, LB, M, N, false>(from_a, from_b, stages, position, of_split)
         };
         epilogue::store::<E, T, M, N>(&mut acc, position, params, stages);
     }
@@ -181,7 +200,7 @@ unsafe fn parts<E: TensorElement>(stages: Shared<E>, tile: TensorTile, stage: u3
     }
 }
 
-/// Computes the accumulators of a lane. `WHOLE`: the operands consist of whole vectors.
+/// Computes the accumulators of a lane. `WHOLE`: the operands consist of whole vectors, or pairs.
 ///
 /// # Safety
 /// As for [`gemm`].

@@ -30,10 +30,90 @@ use crate::ptx::mma::c_place;
 use crate::ptx::optimization_barrier;
 
 /// MMA atoms of a warp along N.
-const ATOMS: usize = sector_store::COLUMNS as usize / 8;
+pub(super) const ATOMS: usize = sector_store::COLUMNS as usize / 8;
 
 /// Accumulators of a lane.
-type Acc = Accumulators<1, ATOMS>;
+pub(super) type Acc = Accumulators<1, ATOMS>;
+
+/// What is left of a CTA's strip.
+#[derive(Clone, Copy)]
+pub(super) struct Strip {
+    /// First row of the next tile.
+    pub row: u32,
+    /// The first of its columns that is stored, of rows without a shift.
+    pub column: u32,
+    /// Tiles, this one included.
+    pub tiles_left: u32,
+    /// Columns of all tiles.
+    columns: u32,
+}
+
+impl Strip {
+    /// Of this CTA, for a C of these extents.
+    #[inline(always)]
+    pub fn of_cta<T: Tile>([m, n]: [u32; 2]) -> Self {
+        let (tile, stored) = const { (T::TILE, T::TILE.n - TensorTile::OVERLAP) };
+        let columns = overlapped_columns(n, TensorTile::OVERLAP);
+        // A CTA means that there are tiles. The maxima state it to the compiler, which would keep panics otherwise.
+        let tiles_n = columns.div_ceil(stored).max(1);
+        let (cta, ctas) = (thread::block_idx_x(), thread::grid_dim_x().max(1));
+        // As many tiles for each CTA, and one more for the first ones.
+        let tiles = m.div_ceil(tile.m) * tiles_n;
+        let (of_each, more) = (tiles / ctas, tiles % ctas);
+        let first = cta * of_each + cta.min(more);
+        Self {
+            row: first / tiles_n * tile.m,
+            column: first % tiles_n * stored,
+            tiles_left: of_each + u32::from(cta < more),
+            columns,
+        }
+    }
+
+    /// The first column that is computed: a sector before the first one, where there is one.
+    #[inline(always)]
+    pub fn first_column(self) -> u32 {
+        self.column.saturating_sub(TensorTile::OVERLAP)
+    }
+
+    /// Goes on to the next tile; whether it begins a row of tiles.
+    #[inline(always)]
+    pub fn next<T: Tile>(&mut self) -> bool {
+        self.column += const { T::TILE.n - TensorTile::OVERLAP };
+        let is_new_row = self.column >= self.columns;
+        if is_new_row {
+            self.column = 0;
+            self.row += const { T::TILE.m };
+        }
+        is_new_row
+    }
+}
+
+/// The stages, and the buffer of C's rows of warp `number` that follows them.
+#[inline(always)]
+pub(super) fn shared_memory<E: TensorElement, T: Tile>(number: u32) -> (Shared<E>, Shared<E>) {
+    const {
+        let elems = T::TILE.threads() / 32 * sector_store::BUFFER_ELEMS;
+        let [rows, padding] = T::TILE.c_elems();
+        assert!(
+            !T::TILE.strips || T::TILE.n == sector_store::COLUMNS && rows + padding == elems,
+            "a warp has its rows in a buffer"
+        );
+    }
+    // SAFETY: the allocation holds all stages and C's buffers. It is aligned to 16 bytes, more than the type asks for.
+    unsafe {
+        let elems = const { (T::TILE.stages * T::TILE.stage_elems()) as usize };
+        let all = shared::dynamic_shared_mem::<f32>().cast::<E>();
+        let of_warp = sector_store::BUFFER_ELEMS as usize;
+        let buffers = Shared::new(
+            all.wrapping_add(elems),
+            const { T::TILE.threads() as usize / 32 } * of_warp,
+        );
+        (
+            Shared::new(all, elems),
+            buffers.part(number as usize * of_warp, of_warp),
+        )
+    }
+}
 
 /// Computes this CTA's strips. `PAIRS_A` and `PAIRS_B`: pairs that a thread loads of a k-tile.
 ///
@@ -48,49 +128,19 @@ where
     LB: OperandMajor,
 {
     const {
-        let elems = T::TILE.threads() / 32 * sector_store::BUFFER_ELEMS;
-        let [rows, padding] = T::TILE.c_elems();
         let (tile_a, tile_b) = (OperandTile::a(T::TILE), OperandTile::b(T::TILE));
-        assert!(
-            !T::TILE.strips || T::TILE.n == sector_store::COLUMNS && rows + padding == elems,
-            "a warp has its rows in a buffer"
-        );
         assert!(
             !T::TILE.strips || PairLoader::count(tile_a) == PAIRS_A && PairLoader::count(tile_b) == PAIRS_B,
             "threads load the whole k-tile"
         );
     }
     let tile = const { T::TILE };
-    let stored = const { T::TILE.n - TensorTile::OVERLAP };
-    let columns = overlapped_columns(params.n, TensorTile::OVERLAP);
-    // A CTA means that there are tiles. The maxima state it to the compiler, which would keep panics otherwise.
-    let tiles_n = columns.div_ceil(stored).max(1);
-    let (cta, ctas) = (thread::block_idx_x(), thread::grid_dim_x().max(1));
-    // As many tiles for each CTA, and one more for the first ones.
-    let tiles = params.m.div_ceil(tile.m) * tiles_n;
-    let (of_each, more) = (tiles / ctas, tiles % ctas);
-    let first = cta * of_each + cta.min(more);
-    let mut tiles_left = of_each + u32::from(cta < more);
-    // The first row, and the first column that is stored of rows without a shift.
-    let (mut row, mut column) = (first / tiles_n * tile.m, first % tiles_n * stored);
+    let mut strip = Strip::of_cta::<T>([params.m, params.n]);
 
     let t = thread::thread_idx_x();
     let (number, lane) = (t / 32, t % 32);
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
-    // SAFETY: the allocation holds all stages and C's buffers. It is aligned to 16 bytes, more than the type asks for.
-    let (stages, buffer) = unsafe {
-        let elems = const { (T::TILE.stages * T::TILE.stage_elems()) as usize };
-        let all = shared::dynamic_shared_mem::<f32>().cast::<E>();
-        let of_warp = sector_store::BUFFER_ELEMS as usize;
-        let buffers = Shared::new(
-            all.wrapping_add(elems),
-            const { T::TILE.threads() as usize / 32 } * of_warp,
-        );
-        (
-            Shared::new(all, elems),
-            buffers.part(number as usize * of_warp, of_warp),
-        )
-    };
+    let (stages, buffer) = shared_memory::<E, T>(number);
     // SAFETY: the stage is in the pipeline.
     let stage = |stage: u32| unsafe { parts(stages, tile, stage % tile.stages * tile.stage_elems()) };
     let pairs_a = PairLoader::new::<LA>(tile_a, t);
@@ -110,12 +160,12 @@ where
         loop {
             let mut acc: Acc = [[[0.0; 4]; ATOMS]; 1];
             // Computed from a sector before the first column on, where there is one.
-            let first_column = column.saturating_sub(TensorTile::OVERLAP);
+            let first_column = strip.first_column();
             let mut k = 0;
             while k < params.k {
                 if loads_a {
                     let extents = [params.m, params.k];
-                    let a = pairs_a.load::<E, LA, PAIRS_A>(tile_a, from_a, params.lda, [row, k], extents);
+                    let a = pairs_a.load::<E, LA, PAIRS_A>(tile_a, from_a, params.lda, [strip.row, k], extents);
                     pairs_a.store::<E, LA, PAIRS_A>(tile_a, stage(stage_a + k / tile.k)[0], &a);
                 }
                 // Computed again for each k-tile: kept, it would take registers from the accumulators.
@@ -137,17 +187,12 @@ where
                 stage_b += 1;
                 k += tile.k;
             }
-            store(&acc, [row + number * tile.warp_m, column], rows);
-            tiles_left -= 1;
-            if tiles_left == 0 {
+            store(&acc, [strip.row + number * tile.warp_m, strip.column], rows);
+            strip.tiles_left -= 1;
+            if strip.tiles_left == 0 {
                 return;
             }
-            column += stored;
-            let is_new_row = column >= columns;
-            if is_new_row {
-                column = 0;
-                row += tile.m;
-            }
+            let is_new_row = strip.next::<T>();
             loads_a = is_new_row || params.k > const { T::TILE.stages * T::TILE.k };
             if loads_a {
                 stage_a += k / tile.k;
@@ -163,7 +208,7 @@ where
 /// # Safety
 /// As for [`SectorStore::store`].
 #[inline(always)]
-unsafe fn store<E: TensorElement>(acc: &Acc, [row, column]: [u32; 2], rows: SectorStore<E>) {
+pub(super) unsafe fn store<E: TensorElement>(acc: &Acc, [row, column]: [u32; 2], rows: SectorStore<E>) {
     let (own_row, own_column) = c_place(thread::thread_idx_x() % 32, 0);
     // SAFETY: the caller's promise.
     unsafe {

@@ -20,6 +20,9 @@ use crate::ptx::async_copy;
 #[derive(Clone, Copy)]
 pub struct OperandTile {
     mn: u32,
+    /// Elements of the threads that load one row of an MN-major operand: where `mn` does not divide the CTA more than
+    /// that, and the last of them have no place in the operand tile.
+    lane_elems: u32,
     pitch: u32,
     k: u32,
     threads: u32,
@@ -30,6 +33,7 @@ impl OperandTile {
     pub const fn a(tile: BlockTile) -> Self {
         Self {
             mn: tile.m,
+            lane_elems: tile.m.next_power_of_two(),
             pitch: tile.a_pitch(),
             k: tile.k,
             threads: tile.threads(),
@@ -40,6 +44,7 @@ impl OperandTile {
     pub const fn b(tile: BlockTile) -> Self {
         Self {
             mn: tile.n,
+            lane_elems: tile.n.next_power_of_two(),
             pitch: tile.b_pitch(),
             k: tile.k,
             threads: tile.threads(),
@@ -48,7 +53,13 @@ impl OperandTile {
 
     /// Loads of one thread per stage.
     pub const fn loads<L: OperandMajor>(self) -> u32 {
-        self.mn * self.k / (self.threads * L::VECTOR)
+        let mn = if L::MAJOR.is_k() { self.mn } else { self.lane_elems };
+        mn * self.k / (self.threads * L::VECTOR)
+    }
+
+    /// Whether some threads have [no place](GmemLoader::has_place) in it.
+    pub const fn has_idle_lanes<L: OperandMajor>(self) -> bool {
+        !L::MAJOR.is_k() && self.lane_elems != self.mn
     }
 }
 
@@ -57,7 +68,7 @@ const LANES_K: u32 = 8;
 
 /// Elements along K of a load of the CTA from an MN-major operand.
 const fn rows_of_load<L: OperandMajor>(tile: OperandTile) -> u32 {
-    tile.threads * L::VECTOR / tile.mn
+    tile.threads * L::VECTOR / tile.lane_elems
 }
 
 /// Passes over `mn`, at most: their offsets are kept in registers.
@@ -133,7 +144,7 @@ impl GmemLoader {
                 offsets[pass] = (mn + pass as u32 * (tile.threads / LANES_K)).min(extent - 1 - first) * ld;
             });
         } else {
-            let vectors = tile.mn / L::VECTOR;
+            let vectors = tile.lane_elems / L::VECTOR;
             mn = t % vectors * L::VECTOR;
             k = t / vectors;
             // The last vector, of which a copied row has all elements, wherever it ends.
@@ -219,10 +230,16 @@ impl GmemLoader {
         unsafe { from.get_if(k < left, || index, 0.0) }
     }
 
+    /// Whether this thread's elements have a place in the operand tile.
+    #[inline(always)]
+    pub fn has_place(&self, tile: OperandTile) -> bool {
+        self.mn < tile.mn
+    }
+
     /// Stores the element of load `number` of a k-tile into the stage at `to`.
     ///
     /// # Safety
-    /// The stage is in `stages`, and no thread reads it before a barrier.
+    /// The stage is in `stages`, and no thread reads it before a barrier. The element [has a place](Self::has_place).
     #[inline(always)]
     pub unsafe fn put<L: OperandMajor>(
         &self,

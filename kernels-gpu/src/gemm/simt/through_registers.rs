@@ -43,6 +43,12 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     params: &GemmParams<f32>,
 ) {
     const { assert!(M == T::TILE.thread_m as usize && N == T::TILE.thread_n as usize) };
+    const {
+        assert!(
+            !OperandTile::b(T::TILE).has_idle_lanes::<LB>(),
+            "every thread has elements of B"
+        )
+    };
     const { assert!(ROWS == T::TILE.rows_of_slice() as usize && T::TILE.stages == 2 && !T::TILE.groups) };
     let tile = const { T::TILE };
     let args = params.args();
@@ -93,7 +99,9 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             // SAFETY: the stage is in the pipeline; at first nobody has used it, later the last barrier has drained it.
             unsafe {
                 if $number < loads_a {
-                    loader_a.put::<LA>(tile_a, stages, $stage, $number, held[$number as usize]);
+                    if const { !OperandTile::a(T::TILE).has_idle_lanes::<LA>() } || loader_a.has_place(tile_a) {
+                        loader_a.put::<LA>(tile_a, stages, $stage, $number, held[$number as usize]);
+                    }
                 } else if $number < loads {
                     let to = $stage + tile.a_elems();
                     loader_b.put::<LB>(tile_b, stages, to, $number - loads_a, held[$number as usize]);

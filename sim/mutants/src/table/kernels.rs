@@ -278,6 +278,28 @@ pub static KERNELS: &[Kernel] = &[
             ..product([150, 589, 20])
         }
     ),
+    // Two splits of more k-tiles than there are stages.
+    gemm!(
+        "mma_sync_nt2_32x32_f16",
+        "block/pipeline.rs" "block/split_k.rs" "block/narrow_store.rs" "block/sector_store.rs" "gemm/mma_sync",
+        "mma_sync_kernels.rs",
+        Product {
+            gaps: [2, 4, 2],
+            slices: 2,
+            ..product([38, 34, 770])
+        }
+    ),
+    // 24 tiles on one SM, which holds three CTAs: two rows of tiles in each strip, two k-tiles in each tile.
+    gemm!(
+        "mma_sync_strips_tn2_64x128_f16",
+        "block/pipeline.rs" "block/sector_store.rs" "gemm/mma_sync",
+        "mma_sync_kernels.rs",
+        Product {
+            gaps: [2, 4, 1],
+            sms: 1,
+            ..product([214, 590, 40])
+        }
+    ),
     // Two tiles along M, three along N, and two k-tiles: rows of C begin at every element of a sector.
     gemm!(
         "simt_sectors_nn_64x136_f32",
@@ -286,6 +308,16 @@ pub static KERNELS: &[Kernel] = &[
         Product {
             gaps: [1, 2, 0],
             ..product([70, 263, 43])
+        }
+    ),
+    // Two tiles each way, of which the second has few rows and columns, and six k-tiles.
+    gemm!(
+        "simt_sliced_tn_48x64_f32",
+        "block/pipeline.rs" "block/split_k.rs" "gemm/simt",
+        "simt_registers_kernels.rs",
+        Product {
+            gaps: [1, 2, 3],
+            ..product([70, 67, 165])
         }
     ),
     gemm!("simt_nn4_32x32_f32", "block/pipeline.rs" "block/split_k.rs" "gemm/simt", "simt_kernels.rs", Product {

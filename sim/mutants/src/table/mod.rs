@@ -14,12 +14,14 @@ mod kernels;
 mod launches;
 mod lessons;
 mod lines;
+mod pairs;
 mod parts;
 mod pipeline;
 mod registers;
 mod ring;
 mod sample_kernels;
 mod sectors;
+mod sliced;
 mod slices;
 mod stores;
 mod strips;
@@ -258,11 +260,13 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
         launches::ROWS,
         lessons::ROWS,
         lines::ROWS,
+        pairs::ROWS,
         parts::ROWS,
         pipeline::ROWS,
         registers::ROWS,
         ring::ROWS,
         sample_kernels::ROWS,
+        sliced::ROWS,
         slices::ROWS,
         sectors::ROWS,
         strips::ROWS,

@@ -74,7 +74,7 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the loads are not swizzled, the fragment loads are",
         edits: &[operand(
-            "to: swizzle.elem(row, vector),",
+            "to: swizzle.elem(row, vector) + within,",
             "to: row * swizzle.row_elems() + column,",
         )],
         expect: Expect::Mismatch,
@@ -86,7 +86,7 @@ pub const ROWS: &[Row] = &[
         what: "neither loads nor fragments are swizzled: correct, but 8 rows of a matrix share few banks",
         edits: &[
             operand(
-                "to: swizzle.elem(row, vector),",
+                "to: swizzle.elem(row, vector) + within,",
                 "to: row * swizzle.row_elems() + column,",
             ),
             operand(
@@ -106,8 +106,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the residue vector of a row is loaded as a whole",
         edits: &[operand(
-            "columns.saturating_sub(self.column).min(VECTOR)",
-            "if self.column < columns { VECTOR } else { 0 }",
+            "columns.saturating_sub(self.column).min(L::VECTOR)",
+            "if self.column < columns { L::VECTOR } else { 0 }",
         )],
         expect: faults(&["OutOfBounds"]),
         ..ROW
