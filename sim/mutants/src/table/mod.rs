@@ -2,6 +2,9 @@
 //!
 //! `build.rs` compiles this module, too, to generate the changed sources.
 
+#[macro_use]
+mod macros;
+
 mod async_copies;
 mod barriers;
 mod batches;

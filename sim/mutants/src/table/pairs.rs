@@ -61,8 +61,8 @@ pub const ROWS: &[Row] = &[
         what: "A of the next row of tiles is loaded into the stages of this one",
         edits: &[body("                    self.stage_a += self.k / tile.k;\n", "\n")],
         expect: Expect::Faults {
-            all: &["UninitializedRead"],
-            also: &["SharedRace"],
+            all: &["SharedRace"],
+            also: &["AsyncPending"],
         },
         seen_by: &[Racecheck],
         ..ROW
