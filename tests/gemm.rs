@@ -327,6 +327,7 @@ fn fragments_are_loaded_without_bank_conflicts() {
         let (actual, ideal) = report.traffic(Space::Shared, AccessKind::Write);
         let most = match (tile.m, kernel.transposes()[0]) {
             (16, _) => ideal + ideal / 8,
+            (48, Transpose::Yes) if kernel.transposes()[1] == Transpose::No => ideal + u64::from(tile.k),
             (48, Transpose::Yes) => ideal + 2 * u64::from(tile.k),
             _ => ideal,
         };

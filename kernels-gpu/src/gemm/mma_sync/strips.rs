@@ -89,8 +89,11 @@ impl Strip {
 }
 
 /// The stages, and the buffer of C's rows of warp `number` that follows them.
+///
+/// # Safety
+/// The CTA has the tile's threads and its bytes of dynamic shared memory; `number` is that of one of its warps.
 #[inline(always)]
-pub(super) fn shared_memory<E: TensorElement, T: Tile>(number: u32) -> (Shared<E>, Shared<E>) {
+pub(super) unsafe fn shared_memory<E: TensorElement, T: Tile>(number: u32) -> (Shared<E>, Shared<E>) {
     const {
         let elems = T::TILE.threads() / 32 * sector_store::BUFFER_ELEMS;
         let [rows, padding] = T::TILE.c_elems();
@@ -99,7 +102,8 @@ pub(super) fn shared_memory<E: TensorElement, T: Tile>(number: u32) -> (Shared<E
             "a warp has its rows in a buffer"
         );
     }
-    // SAFETY: the allocation holds all stages and C's buffers. It is aligned to 16 bytes, more than the type asks for.
+    // SAFETY: the caller's promise: the allocation holds all stages and C's buffers. It is aligned to 16 bytes, more
+    // than the type asks for.
     unsafe {
         let elems = const { (T::TILE.stages * T::TILE.stage_elems()) as usize };
         let all = shared::dynamic_shared_mem::<f32>().cast::<E>();
@@ -140,7 +144,8 @@ where
     let t = thread::thread_idx_x();
     let (number, lane) = (t / 32, t % 32);
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
-    let (stages, buffer) = shared_memory::<E, T>(number);
+    // SAFETY: the caller's promise.
+    let (stages, buffer) = unsafe { shared_memory::<E, T>(number) };
     // SAFETY: the stage is in the pipeline.
     let stage = |stage: u32| unsafe { parts(stages, tile, stage % tile.stages * tile.stage_elems()) };
     let pairs_a = PairLoader::new::<LA>(tile_a, t);

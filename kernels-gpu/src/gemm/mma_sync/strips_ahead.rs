@@ -129,7 +129,8 @@ unsafe fn strip<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, c
     let mut strip = Strip::of_cta::<T>([params.m, params.n]);
     let t = thread::thread_idx_x();
     let (number, lane) = (t / 32, t % 32);
-    let (stages, buffer) = shared_memory::<E, T>(number);
+    // SAFETY: the caller's promise.
+    let (stages, buffer) = unsafe { shared_memory::<E, T>(number) };
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
     let fragments = WarpLoader::new::<LA, LB>([tile_a, tile_b], [number * tile.warp_m, 0], lane);
     let (mut stage_a, mut stage_b) = (0, 0);
