@@ -269,11 +269,12 @@ fn a_machine_without_threads_accuses_no_kernel() {
 #[test]
 fn a_small_address_space_is_said_and_ends_nothing() {
     let place = with_operands();
+    // Several times what the program itself takes, so that it starts, and half of what it asks for.
     for arguments in ["demo", "sim tiled_static -m 64 -n 64 -k 64"] {
-        let (code, said) = shell(&place, &format!("ulimit -v 40000; exec \"$0\" {arguments}"));
+        let (code, said) = shell(&place, &format!("ulimit -v 200000; exec \"$0\" {arguments}"));
         assert_eq!(code, Some(1), "{said}");
         assert!(
-            said.contains("not enough resources: the address space is limited to 40960000 B"),
+            said.contains("not enough resources: the address space is limited to 204800000 B"),
             "{said}"
         );
     }
