@@ -14,7 +14,7 @@ use super::Tile;
 use crate::block::batch;
 use crate::block::major::{OperandMajor, k_tile_elems, span};
 use crate::block::unroll::unrolled;
-use crate::ptx::async_copy;
+use crate::ptx::{async_copy, optimization_barrier};
 
 /// Operand tile: the part of A or B in a stage, `k` rows of `mn` elements.
 #[derive(Clone, Copy)]
@@ -171,13 +171,19 @@ impl GmemLoader {
         !L::MAJOR.is_k() && L::VECTOR == 1
     }
 
+    /// Where load `number` of a k-tile begins in a K-major operand.
+    #[inline(always)]
+    fn k_major_index(&self, tile: OperandTile, number: u32) -> usize {
+        let parts = tile.k / LANES_K;
+        let (pass, further) = ((number / parts) as usize, number % parts * LANES_K);
+        self.base + self.offsets[pass] as usize + further as usize
+    }
+
     /// Where load `number` of a k-tile begins, each in its turn: a view and an index.
     #[inline(always)]
     fn source<L: OperandMajor>(&mut self, tile: OperandTile, number: u32) -> (Global<f32>, usize) {
         if const { L::MAJOR.is_k() } {
-            let parts = tile.k / LANES_K;
-            let (pass, further) = ((number / parts) as usize, number % parts * LANES_K);
-            return (self.from, self.base + self.offsets[pass] as usize + further as usize);
+            return (self.from, self.k_major_index(tile, number));
         }
         let rows = rows_of_load::<L>(tile);
         if const { Self::walks::<L>() } {
@@ -216,31 +222,43 @@ impl GmemLoader {
         }
     }
 
-    /// Loads the element of load `number` of a k-tile, each in its turn; `left` elements along K are left, and past
-    /// them it is 0.
+    /// Loads the element of load `number` of a k-tile; `left` elements along K are left, and past them it is 0. Of a
+    /// k-tile that is `whole` all of it is left or nothing, and then `element` stays.
     ///
     /// # Safety
-    /// The loader's operand is in memory.
+    /// The loader's operand is in memory. A `whole` k-tile is inside K, or nothing is left.
     #[inline(always)]
-    pub unsafe fn fetch<L: OperandMajor>(&mut self, tile: OperandTile, number: u32, left: u32) -> f32 {
+    pub unsafe fn fetch<L: OperandMajor>(
+        &self,
+        tile: OperandTile,
+        number: u32,
+        left: u32,
+        whole: bool,
+        element: &mut f32,
+    ) {
         const { assert!(L::VECTOR == 1) };
-        let (from, index) = self.source::<L>(tile, number);
+        let (from, index) = match const { L::MAJOR.is_k() } {
+            true => (self.from, self.k_major_index(tile, number)),
+            // One multiplication to 64 bits with its addition, where a walk takes two additions.
+            false => {
+                let rows = (number * rows_of_load::<L>(tile)) as usize;
+                (self.from.shifted(self.ld as usize * rows), 0)
+            }
+        };
         let [k, _] = self.place::<L>(tile, number);
+        let (inside, otherwise) = if whole { (left > 0, *element) } else { (k < left, 0.0) };
         // SAFETY: inside K the element is the operand's: its row or column is clamped.
-        unsafe { from.get_if(k < left, || index, 0.0) }
+        *element = unsafe { from.get_if(inside, || index, otherwise) };
     }
 
-    /// Whether this thread's elements have a place in the operand tile.
-    #[inline(always)]
-    pub fn has_place(&self, tile: OperandTile) -> bool {
-        self.mn < tile.mn
-    }
-
-    /// Stores the element of load `number` of a k-tile into the stage at `to`.
+    /// Stores the element of load `number` of a k-tile into the stage at `to`, if it has a place in the operand tile.
     ///
     /// # Safety
-    /// The stage is in `stages`, and no thread reads it before a barrier. The element [has a place](Self::has_place).
+    /// The stage is in `stages`, and no thread reads it before a barrier.
     #[inline(always)]
+    // On two lines: the simulator takes the n-th store of each lane on a line for one instruction, and lanes without a
+    // place have fewer of them.
+    #[allow(clippy::if_same_then_else)]
     pub unsafe fn put<L: OperandMajor>(
         &self,
         tile: OperandTile,
@@ -250,8 +268,15 @@ impl GmemLoader {
         element: f32,
     ) {
         let [k, mn] = self.place::<L>(tile, number);
+        let place = (to + k * tile.pitch + mn) as usize;
         // SAFETY: the caller's promise; no other thread has this place.
-        unsafe { stages.set((to + k * tile.pitch + mn) as usize, element) }
+        unsafe {
+            if !tile.has_idle_lanes::<L>() {
+                stages.set(place, element);
+            } else if self.mn < tile.mn {
+                stages.set(place, element);
+            }
+        }
     }
 
     /// Place of the element of load `number` in the operand tile, along K and along `mn`.
@@ -271,6 +296,18 @@ impl GmemLoader {
     pub fn advance<L: OperandMajor>(&mut self, tile: OperandTile) {
         if const { !Self::walks::<L>() } {
             self.base += k_tile_elems::<L>(tile.k, self.ld);
+        }
+    }
+
+    /// Advances by `k` elements along K, for what is [fetched](Self::fetch).
+    #[inline(always)]
+    pub fn advance_by<L: OperandMajor>(&mut self, k: u32) {
+        if const { L::MAJOR.is_k() } {
+            self.base += k as usize;
+        } else {
+            self.from = self.from.shifted(k as usize * self.ld as usize);
+            // The distances to a k-tile's elements are computed as they are used: LLVM would keep them in registers.
+            self.ld = optimization_barrier::hidden(self.ld);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! slices has warps for the whole tile of C, for its part of every k-tile; at the end their accumulators are added.
 //!
 //! ```text
-//! k-tile 0 into stage 0, k-tile 1 into registers
+//! k-tile 0 into stage 0 (with slices: what K has past a multiple of k-tiles), k-tile 1 into registers
 //! barrier                                                         RAW: stage 0 is full
 //! for each k-tile:
 //!     for each k of the slice:
@@ -14,8 +14,9 @@
 //! ```
 //!
 //! Elements go through registers, two k-tiles ahead of their use, so that two stages suffice. Fragments, lanes and
-//! stages are those of [`simt`](super). Without slices the last k-tile ends where K does, to four elements: where K is
-//! short, the zeros past its end would be much of the work.
+//! stages are those of [`simt`](super). With slices the first k-tile is the one that K does not fill, so that no load
+//! of the main loop compares its place with the end of K. Without them it is the last, and ends where K does, to four
+//! elements: where K is short, the zeros past its end would be much of the work.
 
 use cuda_std::{shared, thread};
 use cuda_views::Shared;
@@ -82,14 +83,23 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let mut held = [0.0; MAX_LOADS];
     // What is left along K from the k-tile on that is loaded.
     let mut left = k_end.saturating_sub(k_begin);
+    // With slices the first k-tile has what K has past a multiple of k-tiles: the others are whole, or there is none.
+    let whole = const { T::TILE.slices > 1 };
+    let first = if whole && left > 0 {
+        (left - 1) % tile.k + 1
+    } else {
+        tile.k
+    };
     macro_rules! fetch {
-        ($number:expr) => {
-            // SAFETY: the operands are in memory.
+        ($number:expr, $left:expr, $whole:expr) => {
+            // SAFETY: the operands are in memory; a k-tile that is called whole is.
             unsafe {
                 if $number < loads_a {
-                    held[$number as usize] = loader_a.fetch::<LA>(tile_a, $number, left);
+                    let element = &mut held[$number as usize];
+                    loader_a.fetch::<LA>(tile_a, $number, $left, $whole, element);
                 } else if $number < loads {
-                    held[$number as usize] = loader_b.fetch::<LB>(tile_b, $number - loads_a, left);
+                    let element = &mut held[$number as usize];
+                    loader_b.fetch::<LB>(tile_b, $number - loads_a, $left, $whole, element);
                 }
             }
         };
@@ -99,9 +109,7 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             // SAFETY: the stage is in the pipeline; at first nobody has used it, later the last barrier has drained it.
             unsafe {
                 if $number < loads_a {
-                    if const { !OperandTile::a(T::TILE).has_idle_lanes::<LA>() } || loader_a.has_place(tile_a) {
-                        loader_a.put::<LA>(tile_a, stages, $stage, $number, held[$number as usize]);
-                    }
+                    loader_a.put::<LA>(tile_a, stages, $stage, $number, held[$number as usize]);
                 } else if $number < loads {
                     let to = $stage + tile.a_elems();
                     loader_b.put::<LB>(tile_b, stages, to, $number - loads_a, held[$number as usize]);
@@ -109,20 +117,20 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             }
         };
     }
-    macro_rules! next_k_tile {
-        () => {
-            loader_a.advance::<LA>(tile_a);
-            loader_b.advance::<LB>(tile_b);
-            left = left.saturating_sub(tile.k);
+    macro_rules! advance {
+        ($k:expr) => {
+            loader_a.advance_by::<LA>($k);
+            loader_b.advance_by::<LB>($k);
+            left = left.saturating_sub($k);
         };
     }
-    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| fetch!(number));
-    next_k_tile!();
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| fetch!(number, left.min(first), false));
+    advance!(first);
     unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| {
         put!(number, 0);
-        fetch!(number);
+        fetch!(number, left, whole);
     });
-    next_k_tile!();
+    advance!(tile.k);
 
     let mut acc = [[0.0; N]; M];
     let mut from_a = [[0.0; M]; 2];
@@ -146,7 +154,7 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.slice_k() {
                 if k + tile.k < k_end {
-                    next_k_tile!();
+                    advance!(tile.k);
                     // RAW: every thread has stored its elements of the next stage. WAR: no thread reads this stage any
                     // more, which is stored to next.
                     thread::sync_threads();
@@ -157,7 +165,7 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
                 fragments(&mut from_a[next], &mut from_b[next], stage, kk + 1);
                 unrolled!(const loads_of_k_tile::<T, LA, LB>().div_ceil(T::TILE.slice_k() - 1), |number| {
                     put!(kk * loads_per_k + number, other(stage));
-                    fetch!(kk * loads_per_k + number);
+                    fetch!(kk * loads_per_k + number, left, whole);
                 });
             }
             outer_product(&mut acc, &from_a[now], &from_b[now]);

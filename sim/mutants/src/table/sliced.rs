@@ -62,6 +62,17 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
+        id: "sliced_first_k_tile_whole",
+        kernel: KERNEL,
+        what: "the first k-tile has elements of the second one too",
+        edits: &[body(
+            "fetch!(number, left.min(first), false)",
+            "fetch!(number, left, false)",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
         id: "sliced_idle_lanes_store",
         kernel: KERNEL,
         what: "lanes past the last row of the tile store into the next row of the stage",
