@@ -42,6 +42,9 @@ pub struct Kernel {
     pub may_transpose: [bool; 2],
     /// The tile of C, and a step along K, in elements. Of a kernel with [`widths`](Self::widths) that of the widest.
     pub tile: TileShape,
+    /// What the elements of the last k-tile that it multiplies are a multiple of; `None` for a kernel that multiplies
+    /// all of a k-tile, with zeros past the end of K.
+    pub k_granularity: Option<u32>,
     /// Columns of a tile that its neighbor on the left has too. It stores as many less, and in each row of C others:
     /// those of whole sectors.
     pub overlap: u32,
@@ -102,6 +105,7 @@ impl Kernel {
             alignment: Alignment::NONE,
             may_transpose: [false; 2],
             tile: TileShape { m, n, k },
+            k_granularity: None,
             overlap: 0,
             widths: None,
             block: [threads, 1],

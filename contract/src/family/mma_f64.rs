@@ -33,6 +33,9 @@ pub struct F64Tile {
     pub stages: u32,
     /// CTAs that an SM is to hold (`.minnctapersm`), which caps registers.
     pub min_blocks: u32,
+    /// Whether the mma of a k-block's last row of atoms are done after the loads of the next fragments: registers for
+    /// more fragments, so that a warp's tensor cores have work after a barrier.
+    pub defers_last_row: bool,
 }
 
 impl F64Tile {
@@ -81,6 +84,12 @@ impl F64Tile {
         self.warp_m * self.warp_n <= 32 * 32
     }
 
+    /// What the elements of the last k-tile that its kernels multiply are a multiple of: an atom's, where no mma of the
+    /// k-block before it is still to be done.
+    pub const fn k_granularity(self) -> u32 {
+        if self.defers_last_row { self.k } else { Self::ATOM[2] }
+    }
+
     /// Fails to compile where the numbers do not fit each other.
     pub const fn checked(self) -> Self {
         assert!(
@@ -116,6 +125,7 @@ pub mod f64_tiles {
         warp_n: 64,
         stages: 4,
         min_blocks: 1,
+        defers_last_row: true,
     }
     .checked();
 
@@ -126,6 +136,16 @@ pub mod f64_tiles {
         warp_n: 32,
         min_blocks: 3,
         ..T128X128
+    }
+    .checked();
+
+    /// For K of few k-tiles, where only other CTAs hide the first loads and the stores of one: 48 KiB, and four CTAs on
+    /// an SM. Pairs alone are loaded; addresses of single elements would take too many registers.
+    pub const D64X64: F64Tile = F64Tile {
+        stages: 3,
+        min_blocks: 4,
+        defers_last_row: false,
+        ..T64X64
     }
     .checked();
 
@@ -180,6 +200,10 @@ macro_rules! mma_f64_wide_kernels {
             mma_f64_wide_nt2_64x64_f64: T64X64, KMajor 2, KMajor 2;
             mma_f64_wide_tn2_64x64_f64: T64X64, MnMajor 2, MnMajor 2;
             mma_f64_wide_tt2_64x64_f64: T64X64, MnMajor 2, KMajor 2;
+            mma_f64_wide_short_nn2_64x64_f64: D64X64, KMajor 2, MnMajor 2;
+            mma_f64_wide_short_nt2_64x64_f64: D64X64, KMajor 2, KMajor 2;
+            mma_f64_wide_short_tn2_64x64_f64: D64X64, MnMajor 2, MnMajor 2;
+            mma_f64_wide_short_tt2_64x64_f64: D64X64, MnMajor 2, KMajor 2;
             mma_f64_wide_nn_64x64_f64: T64X64, KMajor 1, MnMajor 1;
             mma_f64_wide_nt_64x64_f64: T64X64, KMajor 1, KMajor 1;
             mma_f64_wide_tn_64x64_f64: T64X64, MnMajor 1, MnMajor 1;
@@ -206,7 +230,7 @@ macro_rules! rows {
 pub(super) const KERNELS: [Kernel; 16] = crate::mma_f64_kernels!(rows);
 
 /// Those of the second.
-pub(super) const WIDE: [Kernel; 16] = {
+pub(super) const WIDE: [Kernel; 20] = {
     let mut kernels = crate::mma_f64_wide_kernels!(rows);
     let mut at = 0;
     while at < kernels.len() {
@@ -221,6 +245,7 @@ pub(super) const WIDE: [Kernel; 16] = {
 const fn kernel(symbol: &'static str, tile: F64Tile) -> Kernel {
     const ELEMENT: u32 = DType::F64.size_bytes();
     Kernel {
+        k_granularity: Some(tile.k_granularity()),
         mma: MmaPath::MmaSync,
         loads: Loads::CpAsync,
         smem: SmemLayout {

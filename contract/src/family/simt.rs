@@ -127,6 +127,19 @@ impl BlockTile {
         self.thread_m * self.thread_n < 128 && !self.groups && !self.sectors
     }
 
+    /// What the elements of the last k-tile that its kernels multiply are a multiple of. Where K is short, zeros past
+    /// its end would be much of the work. With slices the k-tile that K does not fill is the first
+    /// (docs/decisions/0054-first-k-tile.md); with 128 accumulators no registers are left for another loop.
+    pub const fn k_granularity(self) -> u32 {
+        if self.sectors {
+            1
+        } else if self.slices == 1 && self.supports_split_k() {
+            4
+        } else {
+            self.k
+        }
+    }
+
     /// Fails to compile where the numbers do not fit each other: whole warps, loads without residue.
     pub const fn checked(self) -> Self {
         assert!(
@@ -383,6 +396,7 @@ const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
             row_padding: [BlockTile::PAD; 2],
             ..SmemLayout::NONE
         },
+        k_granularity: Some(tile.k_granularity()),
         overlap: tile.overlap(),
         supports: Features {
             alpha_beta: !tile.sectors,

@@ -211,6 +211,12 @@ impl<'a> Machine<'a> {
         let launches = f64::from(grid.launches());
         let k_tiles = f64::from(k_tiles_per_split(shape, kernel, splits));
         let steps = k_tiles * f64::from(kernel.tile.k);
+        // Of several splits the last alone ends early, and the others take longer.
+        let granularity = kernel.k_granularity.unwrap_or(kernel.tile.k);
+        let multiplied = match splits {
+            0 | 1 => f64::from(shape.args().k.next_multiple_of(granularity)),
+            _ => steps,
+        };
         let cycle_us = 1e3 / f64::from(self.gpu.clock_khz);
         let byte_us = 1e6 / self.gpu.dram_bytes_per_second as f64;
         let rounds = load.rounds as f64;
@@ -235,10 +241,10 @@ impl<'a> Machine<'a> {
         Some(Terms {
             kernel: [
                 launches,
-                launches * load.shared_rounds * steps * cycle_us,
-                launches * load.issued * steps * cycle_us * self.slower,
-                launches * load.mean.max(1.0) * steps * cycle_us * self.slower,
-                launches * co_resident * steps * cycle_us,
+                launches * load.shared_rounds * multiplied * cycle_us,
+                launches * load.issued * multiplied * cycle_us * self.slower,
+                launches * load.mean.max(1.0) * multiplied * cycle_us * self.slower,
+                launches * co_resident * multiplied * cycle_us,
                 launches * traffic.bytes * mean_us * self.slower,
                 launches * load.issued * cycle_us,
                 launches * load.issued * cycle_us * single,

@@ -4,6 +4,6 @@
 use crate::gemm::mma_f64::entry_points;
 use crate::ptx::mma_f64::Wide as Mma;
 
-entry_points! { tiles: T128X128 T64X64 T32X32 }
+entry_points! { tiles: T128X128 T64X64 D64X64 T32X32 }
 
 tilewright_contract::mma_f64_wide_kernels!(entry_points);

@@ -70,8 +70,8 @@ pub(super) unsafe fn store<T: Tile, const M: usize, const N: usize>(
     unsafe {
         if is_vec2 {
             store_pairs(&acc, c, [row, column], params);
-        } else if const { M * N <= 8 } {
-            // Few accumulators leave registers for all rows.
+        } else if const { M * N <= 8 && T::TILE.defers_last_row } {
+            // Few accumulators leave registers for all rows, in a tile that is not short of them.
             store_rows::<T, M, N, { ROWS as usize }>(&acc, c, [row, column], params, stages);
         } else {
             store_rows::<T, M, N, 4>(&acc, c, [row, column], params, stages);

@@ -16,7 +16,8 @@
 //!
 //! The tensor cores have the mma of a last row to do while the warps load what comes after a barrier: with fragments in
 //! registers once, they stood still in the meantime. These mma are in the next round of the loop, since `ptxas` moves
-//! mma ahead of a barrier as far as a round goes. Shapes (elements): [`F64Tile`].
+//! mma ahead of a barrier as far as a round goes. A tile that does not [defer](F64Tile::defers_last_row) them saves the
+//! registers of a row: the mma of its neighbors on the SM are done then. Shapes (elements): [`F64Tile`].
 
 mod entry;
 mod epilogue;
@@ -141,6 +142,7 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
         (a, b)
     };
     let mut acc: Accumulators<M, N> = [[[0.0; 4]; N]; M];
+    let defers = const { T::TILE.defers_last_row };
     // Fragments whose last row of mma is still to be done: at first zeros, which add nothing.
     let mut pending = ([[0.0; 4]; M], [[0.0; 2]; N]);
     let mut stage = 0;
@@ -148,16 +150,25 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
     pipeline.wait();
     // RAW: every thread's loads of the first k-tile are there.
     thread::sync_threads();
-    while k < k_end {
+    'k_tiles: while k < k_end {
         unrolled!(const T::TILE.k / F64Tile::ATOM[2], |k_block| {
+            let done = k_block * F64Tile::ATOM[2];
+            let may_end = done > 0 && done % tile.k_granularity() == 0;
+            if may_end && k + done >= k_end {
+                break 'k_tiles;
+            }
             let next = fragments(stage, k_block);
-            // SAFETY: the whole warp is here.
-            unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
+            if defers {
+                // SAFETY: the whole warp is here.
+                unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
+            }
             if k_block == 0 {
                 load_k_tile!();
             }
             // SAFETY: the whole warp is here.
-            unrolled!(const M - 1, |i| unsafe { mma_row::<I, M, N>(&mut acc, &next, i) });
+            unrolled!(const M - T::TILE.defers_last_row as usize, |i| unsafe {
+                mma_row::<I, M, N>(&mut acc, &next, i);
+            });
             pending = next;
         });
         stage = pipeline.next(stage);
@@ -167,8 +178,10 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
         thread::sync_threads();
         k += tile.k;
     }
-    // SAFETY: the whole warp is here.
-    unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
+    if defers {
+        // SAFETY: the whole warp is here.
+        unsafe { mma_row::<I, M, N>(&mut acc, &pending, M - 1) };
+    }
 
     // SAFETY: the caller's promise; the elements are this warp's.
     unsafe { epilogue::store::<T, M, N>(acc, [row + warp_row, column + warp_column], params, stages) };

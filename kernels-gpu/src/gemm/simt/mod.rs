@@ -8,6 +8,7 @@
 //!         load the fragments of k + 1 (at the last k: wait, barrier, then of the next stage)
 //!         start a few loads of k-tile + STAGES - 1
 //!         acc += outer product of the fragments of k
+//! for each four k of a k-tile that K does not fill: acc += their outer products
 //! C = alpha * acc + beta * C
 //! ```
 //!
@@ -33,8 +34,8 @@ use crate::block::major::OperandMajor;
 use crate::block::pipeline::CpAsyncPipeline;
 use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
-use crate::ptx::async_copy;
 use crate::ptx::fma::fma;
+use crate::ptx::{async_copy, optimization_barrier};
 use fragments::Fragments;
 use loader::{GmemLoader, OperandTile};
 
@@ -166,7 +167,14 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
     let mut stage = 0;
     fragments(&mut from_a[0], &mut from_b[0], stage, 0);
     let mut k = k_begin;
-    while k < k_end {
+    // Where the k-tiles of this loop end: those that K fills, or all.
+    let ends_early = const { T::TILE.k_granularity() < T::TILE.k };
+    let end = if ends_early {
+        k_end.saturating_sub(tile.k - 1)
+    } else {
+        k_end
+    };
+    while k < end {
         unrolled!(const T::TILE.k, at most 40, |kk| {
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);
             if kk + 1 == tile.k {
@@ -187,6 +195,17 @@ unsafe fn gemm_tile<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize,
             outer_product(&mut acc, &from_a[now], &from_b[now]);
         });
         k += tile.k;
+    }
+    if ends_early {
+        // A loop, for it takes less code than a k-tile.
+        let mut kk = optimization_barrier::zero();
+        while k + kk < k_end {
+            unrolled!(const T::TILE.k_granularity(), at most 40, |step| {
+                fragments(&mut from_a[0], &mut from_b[0], stage, kk + step);
+                outer_product(&mut acc, &from_a[0], &from_b[0]);
+            });
+            kk += tile.k_granularity();
+        }
     }
 
     // SAFETY: the caller's promise; the tile is this CTA's.

@@ -148,7 +148,8 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let mut k = k_begin;
     'k_tiles: while k < k_end {
         unrolled!(const T::TILE.slice_k(), at most 16, |kk| {
-            if const { T::TILE.slices == 1 } && kk > 0 && kk % 4 == 0 && k + kk >= k_end {
+            let may_end = kk > 0 && kk % tile.k_granularity() == 0;
+            if may_end && k + kk >= k_end {
                 break 'k_tiles;
             }
             let (now, next) = ((kk % 2) as usize, ((kk + 1) % 2) as usize);

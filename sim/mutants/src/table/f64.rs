@@ -4,6 +4,7 @@ use super::{Edit, Expect, ROW, Row, edit, faults};
 
 const NARROW: &str = "mma_f64_nn2_64x64_f64";
 const WIDE: &str = "mma_f64_wide_nt2_64x64_f64";
+const SHORT: &str = "mma_f64_wide_short_tn2_64x64_f64";
 
 pub const ROWS: &[Row] = &[
     Row {
@@ -49,6 +50,14 @@ pub const ROWS: &[Row] = &[
             "[of_b(j as u32, 0), of_b(j as u32, 1)]",
             "[of_b(j as u32, 1), of_b(j as u32, 0)]",
         )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "f64_ends_too_early",
+        kernel: SHORT,
+        what: "the main loop ends a k-tile before the one in which K ends",
+        edits: &[body("k + done >= k_end", "k + 3 * done >= k_end")],
         expect: Expect::Mismatch,
         ..ROW
     },

@@ -242,6 +242,18 @@ pub static KERNELS: &[Kernel] = &[
             }
         )
     },
+    Kernel {
+        module: Module::Wgmma,
+        ..gemm!(
+            "mma_f64_wide_short_tn2_64x64_f64",
+            "block/pipeline.rs" "block/split_k.rs" "gemm/mma_f64",
+            "mma_f64_wide_kernels.rs",
+            Product {
+                gaps: [4, 2, 3],
+                ..product([70, 40, 102])
+            }
+        )
+    },
     // More k-tiles than stages, fewer rows and columns than a tile; C's rows do not allow TMA stores.
     wgmma_launch!(
         "wgmma_ring",

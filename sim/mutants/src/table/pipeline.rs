@@ -162,6 +162,17 @@ pub const ROWS: &[Row] = &[
         seen_by: &[Racecheck],
         ..ROW
     },
+    Row {
+        id: "ring_end_of_k_left_out",
+        kernel: "simt_nn4_64x64_f32",
+        what: "the last elements of a k-tile that K does not fill are left out",
+        edits: &[body(
+            "while k + kk < k_end {",
+            "while k + kk + tile.k_granularity() < k_end {",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
 ];
 
 const fn pipeline(find: &'static str, replace: &'static str) -> Edit {
