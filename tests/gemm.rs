@@ -349,7 +349,7 @@ fn tensor_cores_in_f64() {
             }
         }
     }
-    assert_eq!(run, 32 * 2 * EDGES.len());
+    assert_eq!(run, 36 * 2 * EDGES.len());
 }
 
 #[test]
