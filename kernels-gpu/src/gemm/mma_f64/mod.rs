@@ -153,7 +153,7 @@ pub unsafe fn gemm<I: MmaF64, T: Tile, LA: OperandMajor, LB: OperandMajor, const
     'k_tiles: while k < k_end {
         unrolled!(const T::TILE.k / F64Tile::ATOM[2], |k_block| {
             let done = k_block * F64Tile::ATOM[2];
-            let may_end = done > 0 && done % tile.k_granularity() == 0;
+            let may_end = done > 0 && done.is_multiple_of(tile.k_granularity());
             if may_end && k + done >= k_end {
                 break 'k_tiles;
             }
