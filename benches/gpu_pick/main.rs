@@ -74,7 +74,11 @@ struct Arguments {
 }
 
 /// Random shapes of each element type that the model is fitted to, besides the listed ones.
-const TRAINING_SHAPES: usize = 120;
+const TRAINING_SHAPES: usize = 360;
+
+/// Of so many of them every candidate is timed. Of the others those that dispatch may choose and does not expect to be
+/// slow: a choice is between these, and they are timed in less time than all.
+const WITH_EVERY_CANDIDATE: usize = 120;
 
 /// After so many products a line says how far a run is.
 const PRODUCTS_OF_A_LINE: usize = 20;
@@ -161,16 +165,28 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..Session::on(&gpu, speeds)?
     };
     if arguments.calibrate {
-        let random = log_uniform(TRAINING_SEED, TRAINING_SHAPES).zip(0..);
-        let random = random.map(|(shape, number)| (shape, layout(number)));
+        let random = || {
+            let random = log_uniform(TRAINING_SEED, TRAINING_SHAPES).zip(0..);
+            random.map(|(extents, number)| product(extents, layout(number)))
+        };
         let listed = CALIBRATION.iter().zip(0..);
         let listed = listed.flat_map(|(&(m, n, k), number)| layouts(number).map(|layout| ([m, n, k], layout)));
         let of_tokens = FEW_TOKENS.map(|(m, n, k)| ([m, n, k], [Transpose::No, Transpose::Yes]));
-        let single = listed.chain(of_tokens).chain(random);
-        let single = single.map(|(extents, layout)| product(extents, layout));
+        let single = listed
+            .chain(of_tokens)
+            .map(|(extents, layout)| product(extents, layout));
         let batches =
             BATCHES.map(|(count, extents)| Ok(product(extents, [Transpose::No; 2])?.with_packed_batch(count)?));
-        let mut rows = rows(&session, single.chain(batches), arguments.dtype)?;
+        let of_every = single.chain(random().take(WITH_EVERY_CANDIDATE)).chain(batches);
+        let mut rows = rows(&session, of_every, arguments.dtype)?;
+        let near = Session {
+            precision: Precision::default(),
+            rounds: session.rounds,
+            known: session.known.clone(),
+            ..Session::on(&gpu, speeds)?
+        };
+        let others = random().skip(WITH_EVERY_CANDIDATE);
+        rows.extend(self::rows(&near, others, arguments.dtype)?);
         if let Some(kept) = kept {
             println!("times of {} kernels are kept", session.known.len());
             kept.add_to(&mut rows, &session.known);

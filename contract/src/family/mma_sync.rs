@@ -113,6 +113,12 @@ impl TensorTile {
         }
     }
 
+    /// What the elements of the last k-tile that its kernels multiply are a multiple of: those of
+    /// [strips](Self::strips), which are for short K, end with the MMA atom in which K does.
+    pub const fn k_granularity(self) -> u32 {
+        if self.strips { Self::MMA_ATOM } else { self.k }
+    }
+
     /// Fails to compile where the numbers do not fit each other: whole warps and MMA atoms, loads without residue.
     pub const fn checked(self) -> Self {
         assert!(
@@ -400,6 +406,7 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
             // Swizzled: no padding keeps bank conflicts away.
             ..SmemLayout::NONE
         },
+        k_granularity: Some(tile.k_granularity()),
         overlap: if tile.strips { TensorTile::OVERLAP } else { 0 },
         schedule: if tile.strips {
             Schedule::Persistent

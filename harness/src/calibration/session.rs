@@ -191,9 +191,10 @@ impl<'g> Session<'g> {
                 plans.push(plan);
             }
         }
+        // What dispatch chooses is expected to take the least time.
+        let least_us = self.expected_us(&plans[0]);
         plans.retain(|plan| !self.known.contains(plan.kernel().symbol));
         if !self.every {
-            let least_us = self.expected_us(&plans[0]);
             plans.retain(|plan| {
                 plan.kernel().family.is_automatic() && self.expected_us(plan) <= PRUNED_ABOVE * least_us
             });

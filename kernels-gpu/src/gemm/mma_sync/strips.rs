@@ -182,7 +182,7 @@ where
                 // before any more, which are stored to next.
                 thread::sync_threads();
                 let mut k_block = optimization_barrier::zero();
-                while k_block < const { T::TILE.k / TensorTile::MMA_ATOM } {
+                while k_block < k_blocks::<T>(params.k - k) {
                     let (mut fragments_a, mut fragments_b) = ([[0; 4]; 1], [[0; 2]; ATOMS]);
                     let from = [stage(stage_a + k / tile.k)[0], stage(stage_b)[1]];
                     fragments.load::<E, LA, LB>(from, &mut fragments_a, &mut fragments_b, k_block);
@@ -206,6 +206,13 @@ where
             warp::sync_warp(u32::MAX);
         }
     }
+}
+
+/// K-blocks of a k-tile with `left` elements of K from its first one on: past the end of K there are zeros.
+#[inline(always)]
+pub(super) fn k_blocks<T: Tile>(left: u32) -> u32 {
+    left.min(const { T::TILE.k })
+        .div_ceil(const { T::TILE.k_granularity() })
 }
 
 /// Stores a warp's part of a tile.

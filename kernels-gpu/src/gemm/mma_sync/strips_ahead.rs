@@ -14,10 +14,10 @@
 
 use cuda_std::{thread, warp};
 use cuda_views::{Global, GlobalMut, Shared};
-use tilewright_contract::{GemmParams, TensorTile, span_elems};
+use tilewright_contract::{GemmParams, span_elems};
 
 use super::loader::{GmemLoader, OperandTile, WarpLoader, is_whole_vectors};
-use super::strips::{ATOMS, Acc, Strip, shared_memory, store};
+use super::strips::{ATOMS, Acc, Strip, k_blocks, shared_memory, store};
 use super::{Tile, mma_tile, parts};
 use crate::block::element::TensorElement;
 use crate::block::major::{OperandMajor, span};
@@ -163,7 +163,7 @@ unsafe fn strip<E: TensorElement, T: Tile, LA: OperandMajor, LB: OperandMajor, c
                 thread::sync_threads();
                 ahead.load::<T, LA, LB, WHOLE>(stages, params);
                 let mut k_block = optimization_barrier::zero();
-                while k_block < const { T::TILE.k / TensorTile::MMA_ATOM } {
+                while k_block < k_blocks::<T>(params.k - k) {
                     let (mut fragments_a, mut fragments_b) = ([[0; 4]; 1], [[0; 2]; ATOMS]);
                     let from = [
                         parts(stages, tile, stage_of::<T>(stage_a + k / tile.k))[0],

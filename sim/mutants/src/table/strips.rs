@@ -39,6 +39,17 @@ pub const ROWS: &[Row] = &[
         ..ROW
     },
     Row {
+        id: "strips_end_too_early",
+        kernel: KERNEL,
+        what: "the MMA atom in which K ends is left out",
+        edits: &[body(
+            ".div_ceil(const { T::TILE.k_granularity() })",
+            " / const { T::TILE.k_granularity() }",
+        )],
+        expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
         id: "strips_no_overlap",
         kernel: KERNEL,
         what: "a tile is computed from its first column on, not from a sector before it",
