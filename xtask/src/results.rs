@@ -100,6 +100,8 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
     let run = Run::read(sh, root, folder)?;
     let mut filed = 0;
     let mut parts = BTreeMap::<&str, Vec<Value>>::new();
+    // What the coefficients of a table are of that this run has fitted.
+    let mut fitted = BTreeSet::from(["arch".to_owned()]);
     for path in sh.read_dir(folder)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
@@ -112,6 +114,11 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
             "json" if stem == "about" => continue,
             "json" => {
                 let value: Value = serde_json::from_str(&sh.read_file(&path)?).with_context(|| name.to_owned())?;
+                match of_types {
+                    Some("calibration") => fitted.extend(types(&value)),
+                    None if topic == "fp8-choice" => _ = fitted.insert("fp8".to_owned()),
+                    _ => {}
+                }
                 match of_types {
                     Some(topic) => parts.entry(topic).or_default().push(value),
                     None => {
@@ -144,7 +151,8 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
     let speed = folder.join("speed.txt");
     if speed.exists() {
         let target = root.join("host/src/dispatch/speed.txt");
-        sh.copy_file(&speed, &target)?;
+        let table = merged_speeds(&sh.read_file(&target)?, &sh.read_file(&speed)?, &fitted);
+        sh.write_file(&target, table)?;
         println!("{}", target.display());
         filed += 1;
     }
@@ -180,6 +188,38 @@ fn merged(old: Option<Value>, new: Vec<Value>) -> (Map<String, Value>, Map<Strin
     let kernels = fields.get("rows").map(kernels).unwrap_or_default();
     digests.retain(|kernel, _| kernels.contains(kernel));
     (digests, fields)
+}
+
+/// The element types of a file's rows.
+fn types(value: &Value) -> BTreeSet<String> {
+    let rows = value["rows"].as_array().into_iter().flatten();
+    rows.filter_map(|row| row["dtype"].as_str().map(str::to_owned))
+        .collect()
+}
+
+/// A table of coefficients with the lines of a new one that are of what was fitted, and else those of before: another
+/// run may have fitted the other types.
+fn merged_speeds(before: &str, new: &str, fitted: &BTreeSet<String>) -> String {
+    // `arch`, `fp8`, or the element type: that of a symbol is its last part.
+    fn of(line: &str) -> &str {
+        let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match first {
+            "shared" => rest.split(' ').next().unwrap_or(rest),
+            name => name.rsplit('_').next().unwrap_or(name),
+        }
+    }
+    let mut done = BTreeSet::new();
+    let mut text = String::new();
+    for what in new.lines().chain(before.lines()).map(of) {
+        if done.insert(what) {
+            let from = if fitted.contains(what) { new } else { before };
+            for line in from.lines().filter(|line| of(line) == what) {
+                text += line;
+                text += "\n";
+            }
+        }
+    }
+    text
 }
 
 /// Every kernel that a value or something in it names as its `kernel`.

@@ -34,15 +34,15 @@ pub const KERNEL_TERMS: [&str; 9] = [
     "loads",
     // Cycles of a tile besides its steps.
     "tile",
-    // Cycles of a tile of single elements of C, whose rows are no whole vectors of 16 bytes; of vectors of 2 or 4 a
-    // half or a quarter.
+    // Cycles of a tile of single elements or pairs of C, whose rows are no whole vectors of 16 bytes; of vectors of 4 a
+    // half.
     "store",
     // Microseconds of a round of tiles whose accumulators go to the workspace.
     "split",
 ];
 
 /// Terms with one coefficient for all kernels of an element type.
-pub const SHARED_TERMS: [&str; 16] = [
+pub const SHARED_TERMS: [&str; 17] = [
     // Cycles of a k-tile of a round of resident CTAs, however many they are.
     "k-tile",
     // Microseconds of a launch that has to wait for the end of the grid before it, of a kernel that need not
@@ -54,7 +54,7 @@ pub const SHARED_TERMS: [&str; 16] = [
     "c",
     // What exceeds the half of L2 that an SM is near to.
     "beyond-l2",
-    // C where it is stored in single elements; in vectors of 2 or 4 a half or a quarter of it.
+    // C where it is stored in single elements or pairs; in vectors of 4 a half of it.
     "unaligned-c",
     // Cycles of a byte that an SM loads and L2 may not hold: of operands and C the share that exceeds that half.
     "missed-loads",
@@ -63,6 +63,8 @@ pub const SHARED_TERMS: [&str; 16] = [
     // Cycles of a row of a box, wholly or in part outside an operand, of the average SM: all such rows are one request
     // to the same place.
     "out-of-bounds",
+    // The same of an SM that has a CTA, where others have none.
+    "busy-out-of-bounds",
     // Cycles of a step of the average SM where threads load rows along M or N that are shorter than a line: all CTAs
     // ask for the same few lines.
     "narrow",
@@ -211,11 +213,12 @@ impl<'a> Machine<'a> {
         let launches = f64::from(grid.launches());
         let k_tiles = f64::from(k_tiles_per_split(shape, kernel, splits));
         let steps = k_tiles * f64::from(kernel.tile.k);
-        // Of several splits the last alone ends early, and the others take longer.
+        // Of several splits the last alone ends early, and the others take longer; the average one has its part of K.
         let granularity = kernel.k_granularity.unwrap_or(kernel.tile.k);
-        let multiplied = match splits {
-            0 | 1 => f64::from(shape.args().k.next_multiple_of(granularity)),
-            _ => steps,
+        let k = f64::from(shape.args().k.next_multiple_of(granularity));
+        let (multiplied, mean_steps) = match splits {
+            0 | 1 => (k, k),
+            _ => (steps, k / f64::from(splits)),
         };
         let cycle_us = 1e3 / f64::from(self.gpu.clock_khz);
         let byte_us = 1e6 / self.gpu.dram_bytes_per_second as f64;
@@ -225,7 +228,7 @@ impl<'a> Machine<'a> {
         let [a, b, c] = matrix_bytes(shape, kernel);
         let beyond_l2 = (a + b + c - self.gpu.l2_bytes as f64 / 2.0).max(0.0);
         let missed = if beyond_l2 > 0.0 { beyond_l2 / (a + b + c) } else { 0.0 };
-        let traffic = Traffic::of(kernel, &grid, shape, steps);
+        let traffic = Traffic::of(kernel, &grid, shape, splits.max(1));
         let mean_us = cycle_us / f64::from(sms);
         let single = single_stores(shape, kernel);
         let is_serial = kernel.supports.dependent_launch && !gains_from_overlap(kernel, &grid, Some(max_resident), sms);
@@ -243,8 +246,8 @@ impl<'a> Machine<'a> {
                 launches,
                 launches * load.shared_rounds * multiplied * cycle_us,
                 launches * load.issued * multiplied * cycle_us * self.slower,
-                launches * load.mean.max(1.0) * multiplied * cycle_us * self.slower,
-                launches * co_resident * multiplied * cycle_us,
+                launches * load.mean.max(1.0) * mean_steps * cycle_us * self.slower,
+                launches * co_resident * mean_steps * cycle_us,
                 launches * traffic.bytes * mean_us * self.slower,
                 launches * load.issued * cycle_us,
                 launches * load.issued * cycle_us * single,
@@ -260,8 +263,9 @@ impl<'a> Machine<'a> {
                 launches * traffic.bytes * missed * mean_us,
                 launches * traffic.straddling_bytes * mean_us,
                 launches * traffic.rows_out_of_bounds * mean_us,
+                launches * traffic.rows_out_of_bounds * mean_us / load.mean.min(1.0),
                 if traffic.is_narrow {
-                    launches * load.mean * steps * cycle_us
+                    launches * load.mean * mean_steps * cycle_us
                 } else {
                     0.0
                 },
@@ -290,8 +294,9 @@ pub(super) fn gains_from_overlap(kernel: &Kernel, grid: &Grid, max_resident: Opt
     kernel.supports.dependent_launch && one_each
 }
 
-/// The share of stores of C that there would be in single elements: none where rows are whole vectors of 16 bytes, nor
-/// of a kernel whose tiles overlap, which stores whole sectors of any rows.
+/// The time of stores of C by that of single elements: none where rows are whole vectors of 16 bytes, nor of a kernel
+/// whose tiles overlap, which stores whole sectors of any rows. Measured, pairs take as long as single elements
+/// (docs/decisions/0056-calibrated-on-more-shapes.md).
 fn single_stores(shape: &GemmShape, kernel: &Kernel) -> f64 {
     if kernel.overlap > 0 {
         return 0.0;
@@ -304,8 +309,7 @@ fn single_stores(shape: &GemmShape, kernel: &Kernel) -> f64 {
     if is_vector(16 / kernel.dtype.size_bytes()) {
         return 0.0;
     }
-    let elems = [4, 2].into_iter().find(|&elems| is_vector(elems));
-    1.0 / f64::from(elems.unwrap_or(1))
+    if is_vector(4) { 0.5 } else { 1.0 }
 }
 
 /// K-tiles of each split but the last, which may have fewer.

@@ -24,6 +24,20 @@ fn rows_of_one_type_replace_those_of_the_same() {
     assert_eq!(fields["rounds"], 3);
 }
 
+#[test]
+fn coefficients_that_a_run_has_not_fitted_stay() {
+    let before = "arch sm_90\nfp8 1\nshared f32 1\na_f32 64 1\nshared f16 1\na_f16 64 1\n";
+    let new = "arch sm_90\nfp8 2\nshared f32 2\na_f32 64 2\nb_f32 64 2\nshared f16 2\na_f16 64 2\n";
+    let merged = |fitted: &[&str]| {
+        let fitted = fitted.iter().map(|&of| of.to_owned());
+        merged_speeds(before, new, &fitted.collect())
+    };
+    let expected = "arch sm_90\nfp8 1\nshared f32 2\na_f32 64 2\nb_f32 64 2\nshared f16 1\na_f16 64 1\n";
+    assert_eq!(merged(&["arch", "f32"]), expected);
+    assert_eq!(merged(&["arch"]), before);
+    assert_eq!(merged(&["arch", "fp8", "f32", "f16"]), new);
+}
+
 /// A suite as `tilewright bench` writes it, with one product.
 fn squares(kernel: &str, digest: &str, ratio: f64) -> Value {
     let side = |name: &str| {

@@ -161,7 +161,7 @@ fn rows_along_m_or_n_that_are_shorter_than_a_line_count_with_loads_of_threads() 
     for (kernel, n, is_narrow) in [(wgmma, 32, false), (fma, 32, false), (fma, 24, true)] {
         let of = |splits| terms_of(kernel, splits, &shape(n))("narrow");
         assert_eq!(of(1) > 0.0, is_narrow, "{} {n}", kernel.symbol);
-        // A k-tile of each split more or less, and no other rows are loaded.
+        // However K is split, no other rows are loaded.
         assert!((of(4) - of(1)).abs() <= 1e-9 * of(1), "{} {n}", kernel.symbol);
     }
     // The rows of a K-major operand are long, however few they are.
@@ -201,6 +201,33 @@ fn rows_of_boxes_that_are_not_whole_are_out_of_bounds() {
             "{symbol} {m} x {n}: {found} for {expected}"
         );
     }
+}
+
+#[test]
+fn rows_out_of_bounds_are_those_of_the_sms_that_have_a_cta() {
+    let kernel = *Kernel::named("wgmma_nt_64x64_f16").expect("in the table");
+    // As many rows out of bounds for each of `tiles`, along N.
+    let busy_over_mean = |tiles: usize| {
+        let layout = [Transpose::No, Transpose::Yes];
+        let shape = GemmShape::packed_transposed(32, 64 * tiles - 32, 512, layout).expect("valid");
+        let of = terms_of(kernel, 1, &shape);
+        of("busy-out-of-bounds") / of("out-of-bounds")
+    };
+    for (tiles, expected) in [(12, 11.0), (66, 2.0), (132, 1.0), (264, 1.0)] {
+        assert!((busy_over_mean(tiles) - expected).abs() < 1e-9, "{tiles}");
+    }
+}
+
+#[test]
+fn the_average_split_has_its_part_of_k() {
+    // Seven k-tiles of 64 in four splits: the busiest have two.
+    let kernel = *Kernel::named("wgmma_nn_64x64_f16").expect("in the table");
+    let shape = GemmShape::packed(64 * 132, 64, 448).expect("valid");
+    let (whole, split) = (terms_of(kernel, 1, &shape), terms_of(kernel, 4, &shape));
+    for name in ["mean-work", "loads"] {
+        assert!((split(name) / whole(name) - 1.0).abs() < 1e-9, "{name}");
+    }
+    assert!((split("work") / whole("work") - 8.0 / 7.0).abs() < 1e-9);
 }
 
 #[test]
@@ -245,8 +272,8 @@ fn c_is_stored_in_vectors_that_divide_its_rows() {
     let f64 = Kernel::find(Family::MMA_F64, DType::F64, 64).expect("in the table");
     for (kernel, n, single) in [
         (tensor, 512, 0.0),
-        (tensor, 500, 0.25),
-        (tensor, 502, 0.5),
+        (tensor, 500, 0.5),
+        (tensor, 502, 1.0),
         (tensor, 501, 1.0),
         (simt("simt_nn4_64x64_f32"), 500, 0.0),
         (f64, 502, 0.0),

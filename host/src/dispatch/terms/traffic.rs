@@ -21,8 +21,8 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// The loads of a launch, whose splits have so many elements along K.
-    pub(super) fn of(kernel: &Kernel, grid: &Grid, shape: &GemmShape, steps: f64) -> Self {
+    /// The loads of a launch with so many splits.
+    pub(super) fn of(kernel: &Kernel, grid: &Grid, shape: &GemmShape, splits: u32) -> Self {
         if kernel.takes_vector() {
             // Each element once.
             let [a, b, _] = matrix_bytes(shape, kernel);
@@ -64,12 +64,15 @@ impl Traffic {
             },
         ];
         let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
-        let k_tiles = tiles * steps / f64::from(kernel.tile.k);
+        // All splits of a tile have the elements of K, and its k-tiles.
+        let k = shape.args().k;
+        let each_of = |all: u32| tiles * f64::from(all) / f64::from(splits);
+        let k_tiles = each_of(k.div_ceil(kernel.tile.k));
         // Of the average tile, of which those at the edges are smaller.
-        let bytes = |side: &Side| tiles * steps * side.mean_rows() * f64::from(loaded_bytes(kernel));
+        let bytes = |side: &Side| each_of(k) * side.mean_rows() * f64::from(loaded_bytes(kernel));
         let [of_a, of_b] = [bytes(&sides[0]), bytes(&sides[1])];
         let mut traffic = Self {
-            bytes: of_a * tiles_that_load_a(kernel, grid, steps) / tiles + of_b,
+            bytes: of_a * tiles_that_load_a(kernel, grid, k) / tiles + of_b,
             straddling_bytes: 0.0,
             rows_out_of_bounds: 0.0,
             is_narrow: false,
@@ -92,10 +95,10 @@ impl Traffic {
 
 /// Work tiles that load A. In a strip of tiles A stays for a row of them, if there are stages for all of its k-tiles:
 /// it is loaded once for each row that a CTA begins.
-fn tiles_that_load_a(kernel: &Kernel, grid: &Grid, steps: f64) -> f64 {
+fn tiles_that_load_a(kernel: &Kernel, grid: &Grid, k: u32) -> f64 {
     let tiles = f64::from(grid.tiles()) * f64::from(grid.products_per_launch());
     let is_strip = kernel.overlap > 0 && kernel.is_persistent();
-    if is_strip && steps <= f64::from(kernel.smem.stages * kernel.tile.k) {
+    if is_strip && k <= kernel.smem.stages * kernel.tile.k {
         tiles.min(grid.blocks() as f64 + f64::from(grid.tiles_m) - 1.0)
     } else {
         tiles
