@@ -6,7 +6,7 @@
 //!
 //! `gpu_pick --out DIR [--dtype TYPE] [--commit ID] [--date YYYY-MM-DD]` writes `pick.json` into DIR.
 //!
-//! `--calibrate` times every candidate of other shapes, fits the coefficients of the planner's cost model to the times,
+//! `--calibrate` times the candidates of other shapes, fits the coefficients of the planner's cost model to the times,
 //! and writes `calibration.json` (the times) and `speed.txt` (the coefficients), which `cargo xtask results` puts into
 //! the planner. Types that are not timed keep their coefficients. `--speeds FILE` replaces the planner's coefficients.
 //! `--keep calibration.json` times only kernels that have changed since those times, or are new, and keeps the others'.

@@ -21,10 +21,10 @@ done
 # name | seconds on an H200 (0: not known yet) | what it proves
 # Calibration comes first: what is timed after it is what dispatch picks by it.
 table='device|5|what the device and its driver offer
-calibrate-f32|290|the speeds that dispatch knows, f32; by a run that names no part or says --changed, only of kernels that have changed
+calibrate-f32|330|the speeds that dispatch knows, f32; by a run that names no part or says --changed, only of kernels that have changed
 calibrate-f64|120|the same, f64
-calibrate-f16|160|the same, f16
-calibrate-bf16|210|the same, bf16
+calibrate-f16|240|the same, f16
+calibrate-bf16|230|the same, bf16
 calibrate-fp8|20|by name alone, on a Hopper GPU: the same, FP8, from the times of fp8-choice
 kernels|180|results of every kernel over the shape table, those of FP8 over cases of their own, against the CPU
 resources|160|registers, shared memory and resident CTAs by the driver: as contract and planner have them

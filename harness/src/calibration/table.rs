@@ -148,10 +148,9 @@ fn lines(rows: &[&Row], dtype: DType, machine: &Machine) -> Result<Vec<String>> 
     // Cycles and microseconds alike are known to three digits.
     let numbers = |of: &[f64]| of.iter().map(|of| format!("{of:.4}")).collect::<Vec<_>>().join(" ");
     let mut lines = vec![format!("shared {dtype} {}", numbers(shared))];
-    // Without steps and loads a time would not depend on the kernel's K: nothing was learned of it.
+    // Without steps a time would not depend on K: nothing was learned of such a kernel.
     let is_learned = |own: &&[f64]| {
-        KernelTerms::try_from(*own)
-            .is_ok_and(|[_, latency, work, mean, _, loads, ..]| latency + work + mean + loads > 1e-3)
+        KernelTerms::try_from(*own).is_ok_and(|[_, latency, work, mean, ..]| latency + work + mean > 1e-3)
     };
     let own = |unit: usize| &of_each[unit * own..][..own];
     // A kernel and its twin are of one unit.
