@@ -115,13 +115,16 @@ fn file(sh: &Shell, root: &Path, folder: &Path) -> anyhow::Result<()> {
             "json" => {
                 let value: Value = serde_json::from_str(&sh.read_file(&path)?).with_context(|| name.to_owned())?;
                 match of_types {
-                    Some("calibration") => fitted.extend(types(&value)),
-                    None if topic == "fp8-choice" => _ = fitted.insert("fp8".to_owned()),
-                    _ => {}
-                }
-                match of_types {
-                    Some(topic) => parts.entry(topic).or_default().push(value),
+                    Some(topic) => {
+                        if topic == "calibration" {
+                            fitted.extend(types(&value));
+                        }
+                        parts.entry(topic).or_default().push(value);
+                    }
                     None => {
+                        if topic == "fp8-choice" {
+                            fitted.insert("fp8".to_owned());
+                        }
                         let mut digests = digests_within(&value);
                         digests.extend(value["digests"].as_object().cloned().unwrap_or_default());
                         run.write(sh, topic, digests, value.as_object().cloned().unwrap_or_default())?;
