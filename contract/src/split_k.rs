@@ -12,8 +12,8 @@ pub const GROUP: u32 = 1 << GROUP_SHIFT;
 pub const GROUP_SHIFT: u32 = 3;
 
 /// Slots that a thread loads before it adds the first, so that the latency of L2 counts once for them: as many as
-/// kernels with so many accumulators have registers for. `elems_per_thread`: partial accumulators of a thread in a slot,
-/// in f32.
+/// kernels with so many accumulators have registers for. `elems_per_thread`: partial accumulators of a thread in a
+/// slot, in f32.
 pub const fn slots_at_once(elems_per_thread: u32) -> u32 {
     match elems_per_thread {
         0..=8 => GROUP,
