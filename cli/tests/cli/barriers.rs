@@ -25,7 +25,7 @@ const KERNELS: [(&str, [u32; 3]); 28] = [
     ("tiled_dynamic_4x4_f32", [66, 72, 66]),
     ("register_tile_f32", [130, 136, 21]),
     ("simt_nn4_64x64_f32", [68, 72, 112]),
-    ("simt_nn_128x64_f32", [65, 67, 109]),
+    ("simt_sliced_nn_64x64_f32", [65, 67, 109]),
     ("simt_registers_nn_64x64_f32", [65, 67, 36]),
     ("simt_sectors_nn_64x136_f32", [65, 131, 67]),
     ("simt_sliced_nn_32x32_f32", [33, 35, 109]),

@@ -98,6 +98,7 @@ const fn kernel(symbol: &'static str, major: Major, elems: u32) -> Kernel {
         // One element per thread, whether it has an output or not.
         split_k: Some(SplitK {
             elems_per_tile: MatrixVectorTile::THREADS,
+            threads: MatrixVectorTile::THREADS,
             counters_per_tile: 1,
         }),
         ..Kernel::plain(

@@ -264,6 +264,7 @@ const fn kernel(symbol: &'static str, tile: F64Tile) -> Kernel {
             Some(SplitK {
                 // The workspace is counted in elements of 4 bytes.
                 elems_per_tile: 2 * tile.m * tile.n,
+                threads: tile.threads(),
                 counters_per_tile: 1,
             })
         } else {

@@ -423,6 +423,7 @@ const fn kernel(symbol: &'static str, tile: TensorTile, dtype: DType, majors: [M
         split_k: if tile.supports_split_k {
             Some(SplitK {
                 elems_per_tile: tile.m * tile.n,
+                threads: tile.threads(),
                 counters_per_tile: 1,
             })
         } else {

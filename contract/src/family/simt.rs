@@ -241,6 +241,12 @@ pub mod tiles {
         ..tile(48, 64, 32, 12, 4, 2, 3)
     }
     .pipelined();
+    /// For long K and rows of single elements: as many FMAs for each load as a thread has registers for.
+    pub const S64X64: BlockTile = BlockTile {
+        slices: 2,
+        ..tile(64, 64, 32, 8, 8, 2, 3)
+    }
+    .pipelined();
     /// For K of few k-tiles and a large C: four warps of 32 x 32, so that an SM has 16 of them to hide stores.
     pub const R64X64: BlockTile = tile(64, 64, 16, 8, 4, 2, 4).pipelined();
     /// For K of one or two k-tiles and a large C, whose store takes the time: eight warps of 8 rows. One stage.
@@ -277,32 +283,22 @@ macro_rules! simt_kernels {
             simt_nt_128x64_f32: T128X64, KMajor 1, KMajor 1;
             simt_tn4_128x64_f32: T128X64, MnMajor 4, MnMajor 4;
             simt_tt4_128x64_f32: T128X64, MnMajor 4, KMajor 1;
-            simt_nn_128x64_f32: T128X64, KMajor 1, MnMajor 1;
-            simt_tt_128x64_f32: T128X64, MnMajor 1, KMajor 1;
             simt_nn4_64x128_f32: T64X128, KMajor 1, MnMajor 4;
             simt_nt_64x128_f32: T64X128, KMajor 1, KMajor 1;
             simt_tn4_64x128_f32: T64X128, MnMajor 4, MnMajor 4;
             simt_tt4_64x128_f32: T64X128, MnMajor 4, KMajor 1;
             simt_nn4_64x64_f32: T64X64, KMajor 1, MnMajor 4;
-            simt_nt_64x64_f32: T64X64, KMajor 1, KMajor 1;
             simt_tn4_64x64_f32: T64X64, MnMajor 4, MnMajor 4;
             simt_tt4_64x64_f32: T64X64, MnMajor 4, KMajor 1;
             simt_nn4_32x128_f32: T32X128, KMajor 1, MnMajor 4;
             simt_nt_32x128_f32: T32X128, KMajor 1, KMajor 1;
             simt_tn4_32x128_f32: T32X128, MnMajor 4, MnMajor 4;
-            simt_tt4_32x128_f32: T32X128, MnMajor 4, KMajor 1;
-            simt_nn4_128x32_f32: T128X32, KMajor 1, MnMajor 4;
             simt_tt4_128x32_f32: T128X32, MnMajor 4, KMajor 1;
             simt_nn4_16x128_f32: T16X128, KMajor 1, MnMajor 4;
             simt_tn4_16x128_f32: T16X128, MnMajor 4, MnMajor 4;
-            simt_tt4_16x128_f32: T16X128, MnMajor 4, KMajor 1;
             simt_nn4_32x32_f32: T32X32, KMajor 1, MnMajor 4;
-            simt_nt_32x32_f32: T32X32, KMajor 1, KMajor 1;
             simt_tn4_32x32_f32: T32X32, MnMajor 4, MnMajor 4;
-            simt_tn_32x32_f32: T32X32, MnMajor 1, MnMajor 1;
             simt_tt4_32x32_f32: T32X32, MnMajor 4, KMajor 1;
-            simt_nn_32x32_f32: T32X32, KMajor 1, MnMajor 1;
-            simt_tt_32x32_f32: T32X32, MnMajor 1, KMajor 1;
             simt_groups_nn4_128x128_f32: G128X128, KMajor 1, MnMajor 4;
             simt_groups_nt_128x128_f32: G128X128, KMajor 1, KMajor 1;
             simt_groups_nn4_64x64_f32: G64X64, KMajor 1, MnMajor 4;
@@ -332,6 +328,10 @@ macro_rules! simt_registers_kernels {
             simt_sliced_nt_48x64_f32: S48X64, KMajor 1, KMajor 1;
             simt_sliced_tn_48x64_f32: S48X64, MnMajor 1, MnMajor 1;
             simt_sliced_tt_48x64_f32: S48X64, MnMajor 1, KMajor 1;
+            simt_sliced_nn_64x64_f32: S64X64, KMajor 1, MnMajor 1;
+            simt_sliced_nt_64x64_f32: S64X64, KMajor 1, KMajor 1;
+            simt_sliced_tn_64x64_f32: S64X64, MnMajor 1, MnMajor 1;
+            simt_sliced_tt_64x64_f32: S64X64, MnMajor 1, KMajor 1;
             simt_registers_nn_64x64_f32: R64X64, KMajor 1, MnMajor 1;
             simt_registers_nt_64x64_f32: R64X64, KMajor 1, KMajor 1;
             simt_registers_tn_64x64_f32: R64X64, MnMajor 1, MnMajor 1;
@@ -376,11 +376,11 @@ macro_rules! through_registers {
 }
 
 /// Those of `cp.async`.
-pub(super) const KERNELS: [Kernel; 42] = crate::simt_kernels!(multistage);
+pub(super) const KERNELS: [Kernel; 32] = crate::simt_kernels!(multistage);
 
 /// Those whose elements go through registers: `cp.async` of single elements has bank conflicts where rows of the
 /// operand straddle sectors (docs/decisions/0046-sliced-k.md).
-pub(super) const THROUGH_REGISTERS: [Kernel; 16] = crate::simt_registers_kernels!(through_registers);
+pub(super) const THROUGH_REGISTERS: [Kernel; 20] = crate::simt_registers_kernels!(through_registers);
 
 /// Those that store C in whole sectors.
 pub(super) const SECTORS: [Kernel; 4] = crate::simt_sectors_kernels!(through_registers);
@@ -407,6 +407,7 @@ const fn kernel(symbol: &'static str, tile: BlockTile) -> Kernel {
         split_k: if tile.supports_split_k() {
             Some(SplitK {
                 elems_per_tile: tile.m * tile.n,
+                threads: tile.threads(),
                 counters_per_tile: 1,
             })
         } else {

@@ -179,6 +179,15 @@ impl Features {
 pub struct SplitK {
     /// Partial accumulators of a tile in the workspace, in f32.
     pub elems_per_tile: u32,
+    /// Threads that have them, equally many each.
+    pub threads: u32,
     /// Counters of a tile: one for each group of threads that reduces its part alone.
     pub counters_per_tile: u32,
+}
+
+impl SplitK {
+    /// Partial accumulators of a thread, in f32.
+    pub const fn elems_per_thread(self) -> u32 {
+        self.elems_per_tile / self.threads
+    }
 }

@@ -7,7 +7,7 @@
 mod traffic;
 
 use cuda_arch::Architecture;
-use tilewright_contract::{GemmShape, Grid, Kernel, Operand, OperandCopy, split_k};
+use tilewright_contract::{GemmShape, Grid, Kernel, Operand, OperandCopy, SplitK, split_k};
 use tilewright_plan::GpuModel;
 use tilewright_plan::occupancy::occupancy;
 
@@ -70,9 +70,9 @@ pub const SHARED_TERMS: [&str; 17] = [
     "narrow",
     // Microseconds of a level of the split-K reduction.
     "level",
-    // Microseconds of a slot that a CTA adds up.
-    "slot",
-    // Microseconds of an accumulator of a thread in such a slot.
+    // Microseconds that a CTA waits for the slots that its threads load at once.
+    "slots",
+    // Microseconds of an accumulator of a thread in a slot.
     "slot-element",
     // The workspace, written and read.
     "workspace",
@@ -235,10 +235,9 @@ impl<'a> Machine<'a> {
         // A launch of less than a round has some SMs idle: the average one counts.
         let co_resident = (load.mean.min(f64::from(self.resident)) - 1.0).max(0.0);
 
-        let (levels, slots) = split_k::rounds(splits);
-        let elems_per_tile = kernel.split_k.map_or(0, |split_k| split_k.elems_per_tile);
-        let elems_per_thread = f64::from(elems_per_tile) / f64::from(kernel.threads());
-        let slot_bytes = f64::from(elems_per_tile * kernel.dtype.accumulator().size_bytes());
+        let elems_per_thread = kernel.split_k.map_or(1, SplitK::elems_per_thread);
+        let reduction = split_k::rounds(splits, split_k::slots_at_once(elems_per_thread));
+        let slot_bytes = 4.0 * f64::from(kernel.split_k.map_or(0, |split_k| split_k.elems_per_tile));
         let copies = kernel.copies(shape);
         let copied: u64 = copies.iter().flatten().map(OperandCopy::moved_bytes).sum();
         Some(Terms {
@@ -269,9 +268,9 @@ impl<'a> Machine<'a> {
                 } else {
                     0.0
                 },
-                f64::from(levels),
-                f64::from(slots),
-                f64::from(slots) * elems_per_thread,
+                f64::from(reduction.levels),
+                f64::from(reduction.waits),
+                f64::from(reduction.slots * elems_per_thread),
                 is_split * launches * load.mean * f64::from(sms) * 2.0 * slot_bytes * byte_us,
                 OperandCopy::launches(&copies) as f64,
                 copied as f64 * byte_us,

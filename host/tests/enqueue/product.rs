@@ -29,6 +29,7 @@ pub static FAKE: Kernel = Kernel {
     },
     split_k: Some(SplitK {
         elems_per_tile: 64 * 64,
+        threads: 128,
         counters_per_tile: 1,
     }),
     ..Kernel::plain(FAMILY, "fake_gemm_f16", DType::F16, [64, 64, 64], 128)

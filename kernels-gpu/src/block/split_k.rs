@@ -4,7 +4,7 @@ use cuda_std::atomic::intrinsics::atomic_fetch_add_relaxed_u32_device;
 use cuda_std::thread;
 use cuda_views::GlobalMut;
 use tilewright_contract::GemmParams;
-use tilewright_contract::split_k::{GROUP, GROUP_SHIFT};
+use tilewright_contract::split_k::{GROUP, GROUP_SHIFT, slots_at_once};
 
 use crate::block::element::Accumulator;
 use crate::block::unroll::unrolled;
@@ -81,6 +81,11 @@ impl ThreadGroup for WholeCta {
     unsafe fn broadcast(&self, flag: bool) -> bool {
         thread::sync_threads_or(u32::from(flag)) != 0
     }
+}
+
+/// So many accumulators of a thread, in f32.
+const fn elems_per_thread<A>(accumulators: usize) -> u32 {
+    (accumulators * size_of::<A>() / size_of::<f32>()) as u32
 }
 
 /// Adds up the accumulators of all splits. Returns whether this group holds the total: exactly one group of the tile
@@ -169,6 +174,13 @@ pub unsafe fn reduce<E, A: Accumulator, const M: usize, const N: usize>(
             });
             let mut from = first;
             while from < end {
+                // The slots after the first are loaded before it is added, so that the latency of L2 counts once.
+                let mut held = [[[A::ZERO; N]; M]; GROUP as usize];
+                unrolled!(const slots_at_once(elems_per_thread::<A>(M * N)) - 1, |number| {
+                    let slot = from + ((number + 1) << shift);
+                    // SAFETY: before the end, a slot of the group, whose CTA has been counted.
+                    held[number as usize] = unsafe { load_slot(workspace, slot_elem(slot), threads, slot < end) };
+                });
                 let at = slot_elem(from);
                 // SAFETY: a slot of the group, whose CTA has been counted.
                 unsafe {
@@ -178,13 +190,51 @@ pub unsafe fn reduce<E, A: Accumulator, const M: usize, const N: usize>(
                         }
                     });
                 }
-                from += 1 << shift;
+                unrolled!(const slots_at_once(elems_per_thread::<A>(M * N)) - 1, |number| {
+                    add_slot(acc, &held[number as usize]);
+                });
+                from += const { slots_at_once(elems_per_thread::<A>(M * N)) } << shift;
             }
         }
         slot = first;
         shift += GROUP_SHIFT;
     }
     true
+}
+
+/// A thread's accumulators of a slot, from element `at` on; zeros unless it is `inside`.
+///
+/// # Safety
+/// If `inside`, they are in the workspace, and every thread has stored them.
+#[inline(always)]
+// Accumulators are indexed by row and column throughout.
+#[allow(clippy::needless_range_loop)]
+unsafe fn load_slot<A: Accumulator, const M: usize, const N: usize>(
+    workspace: GlobalMut<A>,
+    at: usize,
+    threads: usize,
+    inside: bool,
+) -> [[A; N]; M] {
+    let mut slot = [[A::ZERO; N]; M];
+    unrolled!(const M, at most 16, |i| {
+        for j in 0..N {
+            // SAFETY: the caller's promise.
+            slot[i][j] = unsafe { workspace.get_if(inside, || at + (i * N + j) * threads, A::ZERO) };
+        }
+    });
+    slot
+}
+
+/// Adds a slot to the accumulators.
+#[inline(always)]
+// Accumulators are indexed by row and column throughout.
+#[allow(clippy::needless_range_loop)]
+fn add_slot<A: Accumulator, const M: usize, const N: usize>(acc: &mut [[A; N]; M], slot: &[[A; N]; M]) {
+    unrolled!(const M, at most 16, |i| {
+        for j in 0..N {
+            acc[i][j] = acc[i][j] + slot[i][j];
+        }
+    });
 }
 
 /// [`reduce`] of a lane's accumulators of `M x N` MMA atoms, 2 or 8 of them, with the tile that [`SplitTile::of_cta`]

@@ -21,7 +21,7 @@ macro_rules! tile_types {
     )*};
 }
 
-tile_types! { S32X32 S64X32 S48X64 R64X64 }
+tile_types! { S32X32 S64X32 S48X64 S64X64 R64X64 }
 
 macro_rules! entry_points {
     ($($symbol:ident: $tile:ident, $a:ident 1, $b:ident 1;)*) => {

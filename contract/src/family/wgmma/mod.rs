@@ -124,6 +124,7 @@ const fn kernel(symbol: &'static str, tile: WgmmaTile, dtype: DType, majors: [Ma
         split_k: if tile.supports_split_k() {
             Some(SplitK {
                 elems_per_tile: tile.m * tile.n,
+                threads: tile.readers() * WgmmaTile::WARPGROUP,
                 counters_per_tile: tile.consumers(),
             })
         } else {

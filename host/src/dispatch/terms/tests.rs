@@ -119,11 +119,17 @@ fn a_split_costs_its_reduction() {
     let kernel = simt("simt_nn4_64x64_f32");
     let shape = GemmShape::packed(64, 64, 4096).expect("valid");
     let (whole, split) = (terms_of(kernel, 1, &shape), terms_of(kernel, 16, &shape));
-    for name in ["split", "level", "slot", "slot-element", "workspace"] {
+    for name in ["split", "level", "slots", "slot-element", "workspace"] {
         assert_eq!(whole(name), 0.0, "{name}");
         assert!(split(name) > 0.0, "{name}");
     }
-    assert_eq!((split("level"), split("slot")), (2.0, 10.0));
+    assert_eq!((split("level"), split("slots")), (2.0, 10.0));
+    let few = terms_of(simt("simt_sliced_nn_32x32_f32"), 16, &shape);
+    assert_eq!(
+        (few("level"), few("slots")),
+        (2.0, 2.0),
+        "a thread has 8 elements of a slot"
+    );
     assert!(split("latency") < whole("latency"));
     assert_eq!(split("loads"), whole("loads"), "nothing is loaded twice");
 }
@@ -166,7 +172,7 @@ fn rows_along_m_or_n_that_are_shorter_than_a_line_count_with_loads_of_threads() 
     }
     // The rows of a K-major operand are long, however few they are.
     let transposed = GemmShape::packed_transposed(512, 24, 512, [Transpose::No, Transpose::Yes]).expect("valid");
-    assert_eq!(terms_of(simt("simt_nt_64x64_f32"), 1, &transposed)("narrow"), 0.0);
+    assert_eq!(terms_of(simt("simt_nt_64x128_f32"), 1, &transposed)("narrow"), 0.0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! slices has warps for the whole tile of C, for its part of every k-tile; at the end their accumulators are added.
 //!
 //! ```text
-//! k-tile 0 into stage 0 (with slices: what K has past a multiple of k-tiles), k-tile 1 into registers
+//! load k-tiles 0 (with slices: what K has past a multiple of k-tiles) and 1 into registers; store 0 into stage 0
 //! barrier                                                         RAW: stage 0 is full
 //! for each k-tile:
 //!     for each k of the slice:
@@ -28,6 +28,7 @@ use super::{Tile, epilogue, loads_of_k_tile, outer_product};
 use crate::block::major::OperandMajor;
 use crate::block::unroll::unrolled;
 use crate::block::warp::Lane;
+use crate::ptx::optimization_barrier;
 
 /// Loads of one thread per k-tile, at most: their elements are kept in registers.
 const MAX_LOADS: usize = 40;
@@ -54,14 +55,14 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let tile = const { T::TILE };
     let args = params.args();
     let (tiles_m, tiles_n) = (args.m.div_ceil(tile.m), args.n.div_ceil(tile.n));
-    let at = RasterTile::of_block(
-        thread::block_idx_x(),
-        tiles_m,
-        tiles_n,
-        const { RasterTile::group_m(T::TILE.m) },
-    );
-    let (row, column) = (at.tile_m * tile.m, at.tile_n * tile.n);
-    let k_begin = at.split * params.k_per_split;
+    // The split, and the tile's first row and column.
+    let place = |zero: u32| {
+        let group_m = const { RasterTile::group_m(T::TILE.m) };
+        let at = RasterTile::of_block(thread::block_idx_x() + zero, tiles_m, tiles_n, group_m);
+        (at.split, [at.tile_m * tile.m, at.tile_n * tile.n])
+    };
+    let (split, tile_of_c) = place(0);
+    let k_begin = split * params.k_per_split;
     let k_end = args.k.min(k_begin + params.k_per_split);
 
     let t = thread::thread_idx_x();
@@ -75,7 +76,7 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     let other = |stage: u32| tile.stage_elems() - stage;
     let (tile_a, tile_b) = const { (OperandTile::a(T::TILE), OperandTile::b(T::TILE)) };
     // SAFETY: the matrices are as `params` says.
-    let (mut loader_a, mut loader_b) = unsafe { loader::of::<T, LA, LB>(params, args, t, [row, column], k_begin) };
+    let (mut loader_a, mut loader_b) = unsafe { loader::of::<T, LA, LB>(params, args, t, tile_of_c, k_begin) };
     let loads_a = const { OperandTile::a(T::TILE).loads::<LA>() };
     let loads = const { loads_of_k_tile::<T, LA, LB>() };
     // Loads at each k of a slice but the last, which waits.
@@ -92,13 +93,16 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     };
     macro_rules! fetch {
         ($number:expr, $left:expr, $whole:expr) => {
+            fetch!($number, $left, $whole, held)
+        };
+        ($number:expr, $left:expr, $whole:expr, $to:ident) => {
             // SAFETY: the operands are in memory; a k-tile that is called whole is.
             unsafe {
                 if $number < loads_a {
-                    let element = &mut held[$number as usize];
+                    let element = &mut $to[$number as usize];
                     loader_a.fetch::<LA>(tile_a, $number, $left, $whole, element);
                 } else if $number < loads {
-                    let element = &mut held[$number as usize];
+                    let element = &mut $to[$number as usize];
                     loader_b.fetch::<LB>(tile_b, $number - loads_a, $left, $whole, element);
                 }
             }
@@ -106,13 +110,16 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
     }
     macro_rules! put {
         ($number:expr, $stage:expr) => {
+            put!($number, $stage, held)
+        };
+        ($number:expr, $stage:expr, $from:ident) => {
             // SAFETY: the stage is in the pipeline; at first nobody has used it, later the last barrier has drained it.
             unsafe {
                 if $number < loads_a {
-                    loader_a.put::<LA>(tile_a, stages, $stage, $number, held[$number as usize]);
+                    loader_a.put::<LA>(tile_a, stages, $stage, $number, $from[$number as usize]);
                 } else if $number < loads {
                     let to = $stage + tile.a_elems();
-                    loader_b.put::<LB>(tile_b, stages, to, $number - loads_a, held[$number as usize]);
+                    loader_b.put::<LB>(tile_b, stages, to, $number - loads_a, $from[$number as usize]);
                 }
             }
         };
@@ -124,13 +131,15 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
             left = left.saturating_sub($k);
         };
     }
-    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| fetch!(number, left.min(first), false));
-    advance!(first);
+    // The loads of the first two k-tiles are in flight at once.
+    let mut at_first = [0.0; MAX_LOADS];
     unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| {
-        put!(number, 0);
-        fetch!(number, left, whole);
+        fetch!(number, left.min(first), false, at_first)
     });
+    advance!(first);
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| fetch!(number, left, whole));
     advance!(tile.k);
+    unrolled!(const loads_of_k_tile::<T, LA, LB>(), at most 40, |number| put!(number, 0, at_first));
 
     let mut acc = [[0.0; N]; M];
     let mut from_a = [[0.0; M]; 2];
@@ -180,8 +189,13 @@ pub unsafe fn gemm<T: Tile, LA: OperandMajor, LB: OperandMajor, const M: usize, 
         // SAFETY: every thread is here, and no fragment is loaded any more.
         unsafe { sum_of_slices::<T, M, N, ROWS>(&acc, stages, slice, t) }
     };
+    // With 64 accumulators no registers are left to keep it in.
+    let tile_of_c = match const { M * N >= 64 } {
+        true => place(optimization_barrier::zero()).1,
+        false => tile_of_c,
+    };
     // SAFETY: the caller's promise; this part of the tile is the slice's.
-    unsafe { epilogue::store::<T, ROWS, N>(sum, [row, column], slice * ROWS as u32, params) };
+    unsafe { epilogue::store::<T, ROWS, N>(sum, tile_of_c, slice * ROWS as u32, params) };
 }
 
 /// The accumulators of all slices, added up: of the rows of a thread that are its slice's.

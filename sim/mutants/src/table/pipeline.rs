@@ -173,6 +173,39 @@ pub const ROWS: &[Row] = &[
         expect: Expect::Mismatch,
         ..ROW
     },
+    Row {
+        id: "rows_of_c_not_awaited",
+        kernel: KERNEL,
+        what: "lanes read the rows of C that other lanes write, without sync_warp",
+        edits: &[edit(
+            "simt/epilogue.rs",
+            "                // RAW: the other lanes have written their parts of the rows.
+                warp::sync_warp(u32::MAX);
+",
+            "\n\n",
+        )],
+        expect: Expect::Faults {
+            all: &["SharedRace"],
+            also: &["UninitializedRead"],
+        },
+        seen_by: &[Racecheck],
+        ..ROW
+    },
+    Row {
+        id: "rows_of_c_overwritten",
+        kernel: KERNEL,
+        what: "the next rows of C overwrite those that other lanes still read",
+        edits: &[edit(
+            "simt/epilogue.rs",
+            "                // WAR: the other lanes have read the rows before.
+                warp::sync_warp(u32::MAX);
+",
+            "\n\n",
+        )],
+        expect: faults(&["SharedRace"]),
+        seen_by: &[Racecheck],
+        ..ROW
+    },
 ];
 
 const fn pipeline(find: &'static str, replace: &'static str) -> Edit {

@@ -66,8 +66,8 @@ pub const ROWS: &[Row] = &[
         kernel: KERNEL,
         what: "the first k-tile has elements of the second one too",
         edits: &[body(
-            "fetch!(number, left.min(first), false)",
-            "fetch!(number, left, false)",
+            "fetch!(number, left.min(first), false, at_first)",
+            "fetch!(number, left, false, at_first)",
         )],
         expect: Expect::Mismatch,
         ..ROW

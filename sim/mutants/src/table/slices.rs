@@ -4,6 +4,8 @@ use super::Tool::{Initcheck, Racecheck};
 use super::{Edit, Expect, ROW, Row, edit, faults};
 
 const KERNEL: &str = "simt_nn4_64x64_f32";
+/// Whose threads load all slots of a group at once.
+const FEW_ACCUMULATORS: &str = "mma_sync_nt2_32x32_f16";
 const WARPGROUPS: &str = "wgmma_nn_64x64_f16";
 
 pub const ROWS: &[Row] = &[
@@ -85,6 +87,14 @@ pub const ROWS: &[Row] = &[
         what: "the last CTA adds its own accumulators twice",
         edits: &[reduction("                    acc[i][j] = A::ZERO;\n", "\n")],
         expect: Expect::Mismatch,
+        ..ROW
+    },
+    Row {
+        id: "slices_past_the_end",
+        kernel: FEW_ACCUMULATORS,
+        what: "slots past the last split are loaded too",
+        edits: &[reduction("threads, slot < end)", "threads, true)")],
+        expect: faults(&["OutOfBounds"]),
         ..ROW
     },
     Row {
