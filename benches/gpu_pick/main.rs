@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use serde::Serialize;
-use shapes::{BATCHES, CALIBRATION, FEW_TOKENS, layouts};
+use shapes::{BATCHES, CALIBRATION, FEW_TOKENS, TINY, layouts};
 use tilewright::device::DeviceProfile;
 use tilewright::dispatch::{Speeds, plan};
 use tilewright::launch::Gpu;
@@ -172,8 +172,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let listed = CALIBRATION.iter().zip(0..);
         let listed = listed.flat_map(|(&(m, n, k), number)| layouts(number).map(|layout| ([m, n, k], layout)));
         let of_tokens = FEW_TOKENS.map(|(m, n, k)| ([m, n, k], [Transpose::No, Transpose::Yes]));
+        let tiny = TINY.map(|(m, n, k)| ([m, n, k], [Transpose::No; 2]));
         let single = listed
             .chain(of_tokens)
+            .chain(tiny)
             .map(|(extents, layout)| product(extents, layout));
         let batches =
             BATCHES.map(|(count, extents)| Ok(product(extents, [Transpose::No; 2])?.with_packed_batch(count)?));

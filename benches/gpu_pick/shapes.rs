@@ -71,6 +71,23 @@ pub const FEW_TOKENS: [(usize, usize, usize); 10] = [
     (384, 15360, 5120),
 ];
 
+/// Products of microseconds, with K of one or two k-tiles, NN: in single elements plain tiles are the fastest. Of random
+/// shapes one in 40 is such a product.
+pub const TINY: [(usize, usize, usize); 12] = [
+    (17, 19, 16),
+    (20, 24, 18),
+    (27, 330, 17),
+    (33, 1200, 23),
+    (48, 100, 20),
+    (60, 220, 21),
+    (140, 19, 26),
+    (150, 25, 22),
+    (260, 260, 31),
+    (420, 60, 23),
+    (700, 33, 28),
+    (900, 91, 19),
+];
+
 /// Batches, by their number of products and m, n, k, NN. A batch fills the device with tiles of few k-tiles, which one
 /// product has only where K is short and C large.
 pub const BATCHES: [(usize, [usize; 3]); 6] = [

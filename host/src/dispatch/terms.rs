@@ -37,12 +37,13 @@ pub const KERNEL_TERMS: [&str; 9] = [
     // Cycles of a tile of single elements or pairs of C, whose rows are no whole vectors of 16 bytes; of vectors of 4 a
     // half.
     "store",
-    // Microseconds of a round of tiles whose accumulators go to the workspace.
+    // Microseconds of a level of the split-K reduction, and of each further round of tiles whose accumulators go to the
+    // workspace.
     "split",
 ];
 
 /// Terms with one coefficient for all kernels of an element type.
-pub const SHARED_TERMS: [&str; 17] = [
+pub const SHARED_TERMS: [&str; 15] = [
     // Cycles of a k-tile of a round of resident CTAs, however many they are.
     "k-tile",
     // Microseconds of a launch that has to wait for the end of the grid before it, of a kernel that need not
@@ -63,13 +64,9 @@ pub const SHARED_TERMS: [&str; 17] = [
     // Cycles of a row of a box, wholly or in part outside an operand, of the average SM: all such rows are one request
     // to the same place.
     "out-of-bounds",
-    // The same of an SM that has a CTA, where others have none.
-    "busy-out-of-bounds",
     // Cycles of a step of the average SM where threads load rows along M or N that are shorter than a line: all CTAs
     // ask for the same few lines.
     "narrow",
-    // Microseconds of a level of the split-K reduction.
-    "level",
     // Microseconds that a CTA waits for the slots that its threads load at once.
     "slots",
     // Microseconds of an accumulator of a thread in a slot.
@@ -237,7 +234,7 @@ impl<'a> Machine<'a> {
 
         let elems_per_thread = kernel.split_k.map_or(1, SplitK::elems_per_thread);
         let reduction = split_k::rounds(splits, split_k::slots_at_once(elems_per_thread));
-        let slot_bytes = 4.0 * f64::from(kernel.split_k.map_or(0, |split_k| split_k.elems_per_tile));
+        let slot_bytes = (size_of::<f32>() as u32 * kernel.split_k.map_or(0, |split_k| split_k.elems_per_tile)) as f64;
         let copies = kernel.copies(shape);
         let copied: u64 = copies.iter().flatten().map(OperandCopy::moved_bytes).sum();
         Some(Terms {
@@ -250,7 +247,7 @@ impl<'a> Machine<'a> {
                 launches * traffic.bytes * mean_us * self.slower,
                 launches * load.issued * cycle_us,
                 launches * load.issued * cycle_us * single,
-                launches * rounds * is_split,
+                launches * is_split * (rounds - 1.0 + f64::from(reduction.levels)),
             ],
             shared: [
                 launches * rounds * k_tiles * cycle_us,
@@ -262,13 +259,11 @@ impl<'a> Machine<'a> {
                 launches * traffic.bytes * missed * mean_us,
                 launches * traffic.straddling_bytes * mean_us,
                 launches * traffic.rows_out_of_bounds * mean_us,
-                launches * traffic.rows_out_of_bounds * mean_us / load.mean.min(1.0),
                 if traffic.is_narrow {
                     launches * load.mean * mean_steps * cycle_us
                 } else {
                     0.0
                 },
-                f64::from(reduction.levels),
                 f64::from(reduction.waits),
                 f64::from(reduction.slots * elems_per_thread),
                 is_split * launches * load.mean * f64::from(sms) * 2.0 * slot_bytes * byte_us,

@@ -119,17 +119,21 @@ fn a_split_costs_its_reduction() {
     let kernel = simt("simt_nn4_64x64_f32");
     let shape = GemmShape::packed(64, 64, 4096).expect("valid");
     let (whole, split) = (terms_of(kernel, 1, &shape), terms_of(kernel, 16, &shape));
-    for name in ["split", "level", "slots", "slot-element", "workspace"] {
+    for name in ["split", "slots", "slot-element", "workspace"] {
         assert_eq!(whole(name), 0.0, "{name}");
         assert!(split(name) > 0.0, "{name}");
     }
-    assert_eq!((split("level"), split("slots")), (2.0, 10.0));
+    assert_eq!((split("split"), split("slots")), (2.0, 10.0));
     let few = terms_of(simt("simt_sliced_nn_32x32_f32"), 16, &shape);
     assert_eq!(
-        (few("level"), few("slots")),
+        (few("split"), few("slots")),
         (2.0, 2.0),
         "a thread has 8 elements of a slot"
     );
+    // 16 splits of 132 x 8 tiles: 128 CTAs of an SM, some at once, round after round.
+    let many = terms_of(kernel, 16, &GemmShape::packed(64 * 132, 64 * 8, 4096).expect("valid"));
+    let rounds = f64::from((16 * 8_u32).div_ceil(resident_per_sm(&kernel, h200().0).expect("fits")));
+    assert_eq!(many("split"), rounds - 1.0 + 2.0);
     assert!(split("latency") < whole("latency"));
     assert_eq!(split("loads"), whole("loads"), "nothing is loaded twice");
 }
@@ -206,21 +210,6 @@ fn rows_of_boxes_that_are_not_whole_are_out_of_bounds() {
             (found - expected).abs() < 1e-6,
             "{symbol} {m} x {n}: {found} for {expected}"
         );
-    }
-}
-
-#[test]
-fn rows_out_of_bounds_are_those_of_the_sms_that_have_a_cta() {
-    let kernel = *Kernel::named("wgmma_nt_64x64_f16").expect("in the table");
-    // As many rows out of bounds for each of `tiles`, along N.
-    let busy_over_mean = |tiles: usize| {
-        let layout = [Transpose::No, Transpose::Yes];
-        let shape = GemmShape::packed_transposed(32, 64 * tiles - 32, 512, layout).expect("valid");
-        let of = terms_of(kernel, 1, &shape);
-        of("busy-out-of-bounds") / of("out-of-bounds")
-    };
-    for (tiles, expected) in [(12, 11.0), (66, 2.0), (132, 1.0), (264, 1.0)] {
-        assert!((busy_over_mean(tiles) - expected).abs() < 1e-9, "{tiles}");
     }
 }
 
