@@ -71,8 +71,8 @@ pub const FEW_TOKENS: [(usize, usize, usize); 10] = [
     (384, 15360, 5120),
 ];
 
-/// Products of microseconds, with K of one or two k-tiles, NN: in single elements plain tiles are the fastest. Of random
-/// shapes one in 40 is such a product.
+/// Products of microseconds, with K of one or two k-tiles, NN: in single elements plain tiles are the fastest. One in
+/// 40 random shapes is such a product.
 pub const TINY: [(usize, usize, usize); 12] = [
     (17, 19, 16),
     (20, 24, 18),

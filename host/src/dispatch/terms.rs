@@ -43,14 +43,18 @@ pub const KERNEL_TERMS: [&str; 9] = [
 ];
 
 /// Terms with one coefficient for all kernels of an element type.
-pub const SHARED_TERMS: [&str; 15] = [
+pub const SHARED_TERMS: [&str; 17] = [
     // Cycles of a k-tile of a round of resident CTAs, however many they are.
     "k-tile",
     // Microseconds of a launch that has to wait for the end of the grid before it, of a kernel that need not
     // (programmatic dependent launch).
     "no-overlap",
+    // Microseconds of a launch by the share of SMs that have a CTA.
+    "occupied-sms",
     // A and B once, by the bandwidth of device memory.
     "operands",
+    // The same where K is split: the workspace is written and read meanwhile.
+    "split-operands",
     // C once.
     "c",
     // What exceeds the half of L2 that an SM is near to.
@@ -252,7 +256,9 @@ impl<'a> Machine<'a> {
             shared: [
                 launches * rounds * k_tiles * cycle_us,
                 if is_serial { launches } else { 0.0 },
+                launches * load.mean.min(1.0),
                 (a + b) * byte_us,
+                (a + b) * byte_us * is_split,
                 c * byte_us,
                 beyond_l2 * byte_us,
                 c * byte_us * single,

@@ -58,7 +58,7 @@ fn what_is_no_table_is_refused_with_its_line() {
         ("arch sm_90\nshared f99 1", "line 2: no element type `f99`"),
         ("arch sm_90\nfp8 1 2 3 4", "line 2: `1 2 3 4` is not 5 numbers"),
         ("arch sm_90\nfp8 1 2 3 4 -5", "line 2: `1 2 3 4 -5` is not 5 numbers"),
-        ("arch sm_90\nshared f32 1 2", "line 2: `1 2` is not 15 numbers"),
+        ("arch sm_90\nshared f32 1 2", "line 2: `1 2` is not 17 numbers"),
     ] {
         assert_eq!(Speeds::read(text.into()).expect_err(text).to_string(), error);
     }

@@ -214,6 +214,20 @@ fn rows_of_boxes_that_are_not_whole_are_out_of_bounds() {
 }
 
 #[test]
+fn a_launch_counts_the_sms_that_it_occupies() {
+    let kernel = simt("simt_nn4_64x64_f32");
+    for (tiles, splits, expected) in [(33, 1, 0.25), (33, 4, 1.0), (132, 1, 1.0), (1320, 1, 1.0)] {
+        let of = terms_of(kernel, splits, &GemmShape::packed(64 * tiles, 64, 512).expect("valid"));
+        assert!(
+            (of("occupied-sms") - expected).abs() < 1e-9,
+            "{tiles} tiles in {splits} splits"
+        );
+        let split = if splits > 1 { of("operands") } else { 0.0 };
+        assert_eq!(of("split-operands"), split);
+    }
+}
+
+#[test]
 fn the_average_split_has_its_part_of_k() {
     // Seven k-tiles of 64 in four splits: the busiest have two.
     let kernel = *Kernel::named("wgmma_nn_64x64_f16").expect("in the table");
