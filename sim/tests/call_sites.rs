@@ -174,7 +174,7 @@ fn below(bytes: usize, top: usize, kernel: &dyn Fn()) {
     black_box(&here);
 }
 
-/// Debug information is read on another stack: what that takes would overflow the 48 KiB of a simulated thread.
+/// Debug information is read on another stack: what that takes would overflow the stack of a simulated thread.
 #[test]
 fn a_thread_with_little_stack_left_has_a_call_stack() {
     // SAFETY: the kernel accesses no other memory.
