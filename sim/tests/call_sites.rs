@@ -174,14 +174,15 @@ fn below(bytes: usize, top: usize, kernel: &dyn Fn()) {
     black_box(&here);
 }
 
-/// Debug information is read on another stack: what that takes would overflow the stack of a simulated thread.
+/// Debug information is read on another stack: what that takes would overflow the 16 KiB that are left of the 96 of a
+/// simulated thread.
 #[test]
 fn a_thread_with_little_stack_left_has_a_call_stack() {
     // SAFETY: the kernel accesses no other memory.
     let kernel = || unsafe { racing_helpers() };
     let report = Launch::new(1, 64).run(|| {
         let top = [0_u8; 1];
-        below(32 << 10, black_box(&top).as_ptr().addr(), &kernel);
+        below(80 << 10, black_box(&top).as_ptr().addr(), &kernel);
     });
     assert_eq!(kinds(&report), ["SharedRace"], "{report}");
     assert_eq!(report.faults[0].stack.len(), 2, "{report}");

@@ -53,7 +53,7 @@ pub const SHARED_TERMS: [&str; 17] = [
     "occupied-sms",
     // A and B once, by the bandwidth of device memory.
     "operands",
-    // The same where K is split: the workspace is written and read meanwhile.
+    // The same where K is split: where loads of A and B limit a launch, more CTAs gain less than the sum expects.
     "split-operands",
     // C once.
     "c",
