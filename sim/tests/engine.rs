@@ -284,48 +284,6 @@ fn what_a_block_had_on_its_stacks_is_dropped() {
 }
 
 #[test]
-#[cfg_attr(any(miri, cuda_sim_os_threads), ignore = "needs signals on coroutines")]
-#[cfg(target_os = "linux")]
-fn a_full_stack_and_a_wild_pointer_are_faults() {
-    #[inline(never)]
-    fn deep(depth: u64) -> u64 {
-        let frame = std::hint::black_box([depth; 64]);
-        if depth == 0 {
-            frame[0]
-        } else {
-            deep(depth - 1) + frame[1]
-        }
-    }
-    let report = Launch::new(1, 2).run(|| {
-        std::hint::black_box(deep(1_000_000));
-    });
-    assert_eq!(kinds(&report), ["StackOverflow"]);
-
-    let report = Launch::new(1, 2).run(|| {
-        // SAFETY: none: the simulator has to catch it.
-        unsafe { std::ptr::without_provenance_mut::<u32>(16).write_volatile(1) };
-    });
-    assert_eq!(kinds(&report), ["BadAddress"]);
-    // Where the program has debug information.
-    if let Some(location) = &report.faults[0].location {
-        assert!(location.file.ends_with("tests/engine.rs"), "{location}");
-    }
-
-    let report = Launch::new(1, 2).dynamic_shared_bytes(100).run(|| {
-        let tile = device::dynamic_shared_mem().cast::<u32>();
-        // SAFETY: none: beyond the end.
-        unsafe { tile.add(32).write_volatile(1) };
-    });
-    assert_eq!(kinds(&report), ["BadAddress"]);
-    assert!(
-        report.faults[0]
-            .to_string()
-            .contains("at byte 128 of 100 bytes of dynamic"),
-        "{report}"
-    );
-}
-
-#[test]
 fn an_overrun_of_a_static_array_is_noticed() {
     static PLACE: SharedPlace = SharedPlace::new();
     let report = Launch::new(1, 1).run(|| {

@@ -85,8 +85,11 @@ impl LaunchedGrid {
         }
     }
 
-    /// Adds the counts of a context over all its blocks: traffic and barriers.
+    /// Adds the counts of a context over all its blocks: traffic and barriers. A context that is torn has none.
     pub(super) fn hand_in_counts(&self, context: &BlockContext) {
+        if context.is_torn() {
+            return;
+        }
         let analysis = context.analysis();
         let mut results = self.results.lock();
         results.approximate += analysis.traffic.approximate();

@@ -332,6 +332,9 @@ impl BlockContext {
         };
         self.record(thread, kind, line_of(instruction), None);
         self.faults.abort();
+        if self.is_torn() {
+            self.run.grid.stop();
+        }
     }
 
     /// Records a panic that unwound the running thread. Payloads of the simulator's own are no panics.

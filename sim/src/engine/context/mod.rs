@@ -232,7 +232,7 @@ impl BlockContext {
         self.watchdog.revive();
         let (faults, output) = self.faults.take();
         let position = self.id.get().position;
-        if self.run.launches.len() > 1 {
+        if self.run.launches.len() > 1 && !self.is_torn() {
             self.launch.add_knowledge(&self.analysis.borrow().sync.known_blocks());
         }
         self.launch.hand_in(BlockResults {
@@ -240,6 +240,15 @@ impl BlockContext {
             faults,
             output,
         });
+    }
+
+    /// Whether a signal ended a thread while the simulator worked for it. What it worked on stays borrowed, so that the
+    /// context can run no other block, and its counts are lost.
+    pub(super) fn is_torn(&self) -> bool {
+        self.analysis.try_borrow_mut().is_err()
+            || self.bulk_copies.try_borrow_mut().is_err()
+            || self.warpgroups.try_borrow_mut().is_err()
+            || self.synchronizations.try_borrow_mut().is_err()
     }
 
     /// The analysis of all blocks that the context has run.
