@@ -57,7 +57,10 @@ fn contents(kind: &str, rest: &str) -> Result<String, String> {
             };
             Ok(fenced("text", &format!("$ {asked}\n{shown}")))
         }
-        ("said", [name]) => Ok(fenced("text", &said::said(name).ok_or("the simulator was not asked")?)),
+        ("said", [name]) => {
+            let said = said::said(name).ok_or("the simulator was not asked")?;
+            Ok(fenced("text", &alike(&said)))
+        }
         ("table", [name]) => Ok(format!("\n{}\n", answers::table(name).ok_or("there is no such table")?)),
         ("figure", [name]) => {
             let figure = figures::ALL.iter().find(|figure| figure.name == *name);
@@ -122,7 +125,15 @@ fn dedented(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What a command prints, without the time that it took.
+/// What is printed, without what differs between runs and builds: the time that it took, and the callers, which only a
+/// build with debug information has.
+fn alike(said: &str) -> String {
+    let differs = |line: &&str| line.starts_with("simulated in") || line.trim_start().starts_with("called by ");
+    let lines = said.lines().filter(|line| !differs(line));
+    lines.map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// What a command prints.
 fn ran(command: &str) -> Result<String, String> {
     let arguments: Vec<String> = words(command);
     let [name, arguments @ ..] = &arguments[..] else {
@@ -135,8 +146,7 @@ fn ran(command: &str) -> Result<String, String> {
         "corpus" => pairs(&arguments)?,
         other => return Err(format!("`{other}` is no program of ours")),
     };
-    let lines = said.lines().filter(|line| !line.starts_with("simulated in"));
-    Ok(lines.map(|line| format!("{}\n", line.trim_end())).collect())
+    Ok(alike(&said))
 }
 
 /// The words of a command; quotes keep one together.
@@ -173,6 +183,12 @@ fn exercise(arguments: &[&str]) -> Result<String, String> {
         }
     }
     Ok(said)
+}
+
+#[test]
+fn what_differs_between_runs_and_builds_is_left_out() {
+    let said = "a fault  \n      called by f at a.rs:1\n    hint: a word\nsimulated in 0.1 s\n";
+    assert_eq!(alike(said), "a fault\n    hint: a word\n");
 }
 
 #[test]
