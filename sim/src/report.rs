@@ -129,6 +129,11 @@ impl Report {
         self.faults.is_empty()
     }
 
+    /// The names of the faults' kinds, in the order of the faults.
+    pub fn kinds(&self) -> Vec<&'static str> {
+        self.faults.iter().map(|fault| fault.kind.name()).collect()
+    }
+
     /// The resource that this machine lacked, if any: the report then says nothing of the kernel.
     pub fn lacks(&self) -> Option<&str> {
         self.faults.iter().find_map(|fault| match &fault.kind {

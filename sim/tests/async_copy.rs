@@ -62,11 +62,6 @@ fn write(global: GlobalMut<u32>, index: usize, value: u32) {
     unsafe { global.set(index, value) };
 }
 
-/// The kinds of a report's faults.
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
-
 /// The missing step in the report's only fault, an access to a pending copy.
 #[track_caller]
 fn missing(report: &Report) -> (AccessKind, AsyncStep) {
@@ -200,7 +195,7 @@ fn a_wait_orders_nothing_for_other_threads() {
         report
     };
     copies(true).assert_clean();
-    assert_eq!(kinds(&copies(false)), ["SharedRace"]);
+    assert_eq!(copies(false).kinds(), ["SharedRace"]);
     // A barrier before the wait is none after it.
     let (report, _) = run(2, |t, global, shared| {
         if t == 0 {
@@ -211,7 +206,7 @@ fn a_wait_orders_nothing_for_other_threads() {
         wait(0);
         get(shared, t);
     });
-    assert_eq!(kinds(&report), ["SharedRace"]);
+    assert_eq!(report.kinds(), ["SharedRace"]);
 }
 
 #[test]
@@ -236,7 +231,7 @@ fn a_copy_writes_from_its_start_on() {
     };
     reuse(true).assert_clean();
     let report = reuse(false);
-    assert_eq!(kinds(&report), ["SharedRace"]);
+    assert_eq!(report.kinds(), ["SharedRace"]);
     let FaultKind::SharedRace { access, offset } = report.faults[0].kind else {
         unreachable!()
     };
@@ -264,7 +259,7 @@ fn no_thread_may_write_the_source_of_a_pending_copy() {
                 report.assert_clean();
                 continue;
             }
-            assert_eq!(kinds(&report), ["GlobalRace"], "{writer} writes {value}");
+            assert_eq!(report.kinds(), ["GlobalRace"], "{writer} writes {value}");
             let other = report.faults[0].other.as_ref().expect("the write");
             let (fault, other) = (report.faults[0].thread[0], other.thread[0]);
             assert!(
@@ -286,7 +281,7 @@ fn no_thread_may_write_the_source_of_a_pending_copy() {
         sync_threads();
         wait(0);
     });
-    assert_eq!(kinds(&report), ["GlobalRace"]);
+    assert_eq!(report.kinds(), ["GlobalRace"]);
     // After the wait, and beside the source.
     let (report, buffer) = run(2, |t, global, shared| {
         if t == 0 {
@@ -376,7 +371,7 @@ fn both_ends_are_checked_where_the_copy_starts() {
         // SAFETY: the simulator takes it for a fault of the kernel's.
         unsafe { copy::<u32, 1>(to, 0, from.into(), || 0, 2) };
     });
-    assert_eq!(kinds(&report), ["Panic"]);
+    assert_eq!(report.kinds(), ["Panic"]);
 }
 
 #[test]
@@ -395,10 +390,10 @@ fn the_source_must_have_been_written_and_be_no_padding() {
             }
         })
     };
-    assert_eq!(kinds(&copied(&GlobalBuffer::uninit(4), 4)), ["UninitializedRead"]);
+    assert_eq!(copied(&GlobalBuffer::uninit(4), 4).kinds(), ["UninitializedRead"]);
     let matrix = GlobalBuffer::matrix(&[1; 7], 2, 3, 4);
     copied(&matrix, 3).assert_clean();
-    assert_eq!(kinds(&copied(&matrix, 4)), ["OutOfBounds"]);
+    assert_eq!(copied(&matrix, 4).kinds(), ["OutOfBounds"]);
 }
 
 #[test]

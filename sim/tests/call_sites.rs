@@ -7,14 +7,10 @@
 use std::hint::black_box;
 
 use cuda_sim::device;
-use cuda_sim::{GlobalBuffer, Launch, Report};
+use cuda_sim::{GlobalBuffer, Launch};
 
 fn thread() -> usize {
     device::thread_idx()[0] as usize
-}
-
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
 }
 
 /// A step of a computation that ends with a barrier.
@@ -40,7 +36,7 @@ fn lanes_that_call_in_different_places_are_at_different_barriers() {
             black_box(step(1));
         }
     });
-    assert_eq!(kinds(&report), ["BarrierMismatch"], "{report}");
+    assert_eq!(report.kinds(), ["BarrierMismatch"], "{report}");
     let fault = &report.faults[0];
     let other = fault.other.as_ref().expect("the other barrier");
     assert_eq!(
@@ -67,7 +63,7 @@ fn the_whole_call_stack_counts() {
             black_box(steps(1));
         }
     });
-    assert_eq!(kinds(&report), ["BarrierMismatch"], "{report}");
+    assert_eq!(report.kinds(), ["BarrierMismatch"], "{report}");
 }
 
 #[test]
@@ -81,7 +77,7 @@ fn lanes_with_other_trip_counts_are_at_different_barriers() {
             black_box(step(at));
         }
     });
-    assert_eq!(kinds(&report), ["BarrierMismatch"], "{report}");
+    assert_eq!(report.kinds(), ["BarrierMismatch"], "{report}");
     assert_eq!(report.faults[0].interval, 2);
 }
 
@@ -145,7 +141,7 @@ fn both_sides_of_a_race_have_their_call_stacks() {
     for workers in [1, 2] {
         // SAFETY: the kernel accesses no other memory.
         let report = Launch::new(2, 64).workers(workers).run(|| unsafe { racing_helpers() });
-        assert_eq!(kinds(&report), ["SharedRace"], "{report}");
+        assert_eq!(report.kinds(), ["SharedRace"], "{report}");
         let fault = &report.faults[0];
         let other = fault.other.as_ref().expect("the other access");
         assert_eq!(
@@ -184,6 +180,6 @@ fn a_thread_with_little_stack_left_has_a_call_stack() {
         let top = [0_u8; 1];
         below(80 << 10, black_box(&top).as_ptr().addr(), &kernel);
     });
-    assert_eq!(kinds(&report), ["SharedRace"], "{report}");
+    assert_eq!(report.kinds(), ["SharedRace"], "{report}");
     assert_eq!(report.faults[0].stack.len(), 2, "{report}");
 }

@@ -4,12 +4,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use cuda_sim::device::{self, BarrierOp, Scope, SharedPlace};
-use cuda_sim::{Checks, Dim3, FaultKind, GlobalBuffer, Launch, Limits, Report, Schedule};
-
-/// The kinds of a report's faults.
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
+use cuda_sim::{Checks, Dim3, FaultKind, GlobalBuffer, Launch, Limits, Schedule};
 
 fn linear(index: [u32; 3], extent: [u32; 3]) -> usize {
     ((index[2] * extent[1] + index[1]) * extent[0] + index[0]) as usize
@@ -192,7 +187,7 @@ fn a_wait_without_progress_is_a_deadlock() {
         // SAFETY: inside the buffer.
         while unsafe { device::atomic_load(flag.as_ptr(), Relaxed, Scope::Device) } == 0 {}
     });
-    assert_eq!(kinds(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
     assert_eq!(report.faults[0].count, 4);
 }
 
@@ -215,7 +210,7 @@ fn a_barrier_that_some_never_reach() {
             device::sync_threads();
         }
     });
-    assert_eq!(kinds(&report), ["BarrierDivergence"]);
+    assert_eq!(report.kinds(), ["BarrierDivergence"]);
     assert_eq!(
         report.faults[0].kind,
         FaultKind::BarrierDivergence {
@@ -241,7 +236,7 @@ fn different_barriers_at_once() {
             device::sync_threads();
         }
     });
-    assert_eq!(kinds(&report), ["BarrierMismatch"]);
+    assert_eq!(report.kinds(), ["BarrierMismatch"]);
     let fault = &report.faults[0];
     let other = fault.other.as_ref().expect("the other barrier");
     assert_eq!(other.location.line, fault.location.as_ref().expect("a line").line + 2);
@@ -255,7 +250,7 @@ fn a_panic_is_a_fault_with_its_place() {
         assert!(at < 5, "thread {at} is too many");
         std::hint::black_box(data[at.min(2)]);
     });
-    assert_eq!(kinds(&report), ["Panic"]);
+    assert_eq!(report.kinds(), ["Panic"]);
     let text = report.faults[0].to_string();
     assert!(text.contains("panic: thread 5 is too many"), "{text}");
     assert!(text.contains("thread (5, 0, 0) of block (0, 0, 0)"), "{text}");
@@ -279,7 +274,7 @@ fn what_a_block_had_on_its_stacks_is_dropped() {
         assert!(thread() != 3, "one fails while the others wait");
         device::sync_threads();
     });
-    assert_eq!(kinds(&report), ["Panic"]);
+    assert_eq!(report.kinds(), ["Panic"]);
     assert_eq!(ALIVE.load(Relaxed), 0);
 }
 
@@ -291,7 +286,7 @@ fn an_overrun_of_a_static_array_is_noticed() {
         // SAFETY: none: one past the end, where the canary is.
         unsafe { array.add(40).write_volatile(1) };
     });
-    assert_eq!(kinds(&report), ["Overrun"]);
+    assert_eq!(report.kinds(), ["Overrun"]);
 }
 
 #[test]
@@ -312,7 +307,7 @@ fn running_for_ever_ends() {
     ];
     for kernel in endless.into_iter().take(if cfg!(target_os = "linux") { 2 } else { 1 }) {
         let report = Launch::new(1, 2).time_limit(Duration::from_millis(100)).run(kernel);
-        assert_eq!(kinds(&report), ["TimeLimit"]);
+        assert_eq!(report.kinds(), ["TimeLimit"]);
     }
 }
 
@@ -355,8 +350,8 @@ fn static_and_dynamic_share_the_limit() {
             })
     };
     run(48 << 10, 101_376 - (48 << 10)).assert_clean();
-    assert_eq!(kinds(&run(48 << 10, 101_377 - (48 << 10))), ["SharedLimit"]);
-    assert_eq!(kinds(&run((48 << 10) + 1, 0)), ["SharedLimit"]);
+    assert_eq!(run(48 << 10, 101_377 - (48 << 10)).kinds(), ["SharedLimit"]);
+    assert_eq!(run((48 << 10) + 1, 0).kinds(), ["SharedLimit"]);
 }
 
 #[test]
@@ -366,14 +361,14 @@ fn a_mask_without_the_caller_and_a_lane_that_does_not_come() {
             device::sync_warp(1);
         }
     });
-    assert_eq!(kinds(&report), ["WarpMask"]);
+    assert_eq!(report.kinds(), ["WarpMask"]);
     let report = Launch::new(1, 64).run(|| {
         if thread() == 3 {
             device::sync_warp(0b1010);
         }
         device::sync_threads();
     });
-    assert_eq!(kinds(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
     let text = report.faults[0].to_string();
     assert!(
         text.contains("63 wait at the barrier") && text.contains("1 wait for lanes of their warp"),
@@ -388,7 +383,7 @@ fn a_result_that_depends_on_the_order_is_noticed() {
         // SAFETY: inside the buffer.
         unsafe { *last.as_mut_ptr() = thread() as u32 };
     });
-    assert!(kinds(&report).contains(&"ScheduleDependent"), "{report}");
+    assert!(report.kinds().contains(&"ScheduleDependent"), "{report}");
 }
 
 #[test]

@@ -2,15 +2,11 @@
 
 use std::error::Error;
 
-use cuda_sim::{GlobalBuffer, Launch, Report, Schedule};
+use cuda_sim::{GlobalBuffer, Launch, Schedule};
 use cuda_std::{kernel, shared_array, thread};
 use cuda_views::{Global, GlobalMut, Shared};
 
 const THREADS: u32 = 128;
-
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
 
 /// Thread 0 adds up what all threads store, without a barrier between.
 ///
@@ -70,8 +66,8 @@ fn a_read_before_the_write_of_its_interval_is_a_race() {
             let report = Launch::new(1, THREADS)
                 .schedule(schedule)
                 .run(|| unsafe { kernel(input.as_ptr(), sum.as_mut_ptr()) });
-            assert_eq!(kinds(&report)[0], "SharedRace", "{report}");
-            assert!(!kinds(&report).contains(&"UninitializedRead"), "{report}");
+            assert_eq!(report.kinds()[0], "SharedRace", "{report}");
+            assert!(!report.kinds().contains(&"UninitializedRead"), "{report}");
         }
     }
 }
@@ -84,7 +80,7 @@ fn reports_name_the_buffer_and_the_schedule() -> Result<(), Box<dyn Error>> {
         unsafe { GlobalMut::new(data.as_mut_ptr(), 1).set(0, thread::thread_idx_x()) };
     };
     let report = Launch::new(1, 2).schedule(Schedule::Random(7)).run(race);
-    assert_eq!(kinds(&report), ["GlobalRace"]);
+    assert_eq!(report.kinds(), ["GlobalRace"]);
     let error = report.into_clean().expect_err("a race").to_string();
     assert!(
         error.contains("in buffer `sums`") && error.contains("under the schedule random:7"),

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_sim::access::{AccessKind, Space};
 use cuda_sim::device::{self, Scope, active_mask, dynamic_shared_mem, sync_threads};
-use cuda_sim::{GlobalBuffer, Launch, Report, Schedule};
+use cuda_sim::{GlobalBuffer, Launch, Schedule};
 use cuda_views::{Global, GlobalMut, Shared};
 
 fn thread() -> usize {
@@ -15,10 +15,6 @@ fn thread() -> usize {
 
 fn block() -> usize {
     device::block_idx()[0] as usize
-}
-
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
 }
 
 fn all(grid: u32, block: u32) -> Launch {
@@ -50,7 +46,7 @@ fn a_race_through_bare_pointers_is_not_seen() {
     // Through a view it is.
     // SAFETY: as above.
     let report = all(2, 64).run(|| unsafe { GlobalMut::new(data.as_mut_ptr(), 1).set(0, 7) });
-    assert_eq!(kinds(&report)[0], "GlobalRace");
+    assert_eq!(report.kinds()[0], "GlobalRace");
 }
 
 #[test]
@@ -158,7 +154,7 @@ fn the_order_of_the_host_s_atomics_is_not_seen() {
         })
     };
     run(false).assert_clean();
-    assert_eq!(kinds(&run(true)), ["GlobalRace"]);
+    assert_eq!(run(true).kinds(), ["GlobalRace"]);
 }
 
 #[test]
@@ -179,7 +175,7 @@ fn of_many_views_only_the_first_are_compared() {
             }
         })
     };
-    assert_eq!(kinds(&run(4)), ["ViewOverlap"]);
+    assert_eq!(run(4).kinds(), ["ViewOverlap"]);
     run(200).assert_clean();
 }
 

@@ -156,7 +156,7 @@ fn what_lanes_bring_is_seen_by_all() {
 /// The name of the only kind of fault, and its line in this file.
 #[track_caller]
 fn fault(report: &Report) -> (&'static str, u32) {
-    let names: Vec<_> = report.faults.iter().map(|fault| fault.kind.name()).collect();
+    let names = report.kinds();
     assert!(
         !names.is_empty() && names.iter().all(|name| *name == names[0]),
         "{report}"

@@ -32,11 +32,6 @@ fn run(warps: u32, kernel: impl Fn() + Sync) -> Report {
     launch.schedule(Schedule::All).run(kernel)
 }
 
-/// The names of a report's faults.
-fn names(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
-
 #[test]
 fn who_waits_sees_what_others_did_before_they_arrived() {
     run(3, || {
@@ -107,7 +102,7 @@ fn who_only_arrives_sees_nothing_and_who_is_elsewhere_neither() {
             get(thread() - 64);
         }
     });
-    assert!(names(&report).contains(&"SharedRace"), "{report}");
+    assert!(report.kinds().contains(&"SharedRace"), "{report}");
     // Accesses after the arrival are not ordered.
     let report = run(2, || {
         if warp() == 0 {
@@ -118,7 +113,7 @@ fn who_only_arrives_sees_nothing_and_who_is_elsewhere_neither() {
             set(thread() - 32, 2);
         }
     });
-    assert!(names(&report).contains(&"SharedRace"), "{report}");
+    assert!(report.kinds().contains(&"SharedRace"), "{report}");
 }
 
 #[test]
@@ -128,7 +123,7 @@ fn who_comes_too_late_or_not_at_all_is_a_deadlock() {
             sync(1, 64);
         }
     });
-    assert_eq!(names(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
     let FaultKind::Deadlock { waiting } = &report.faults[0].kind else {
         unreachable!()
     };
@@ -142,10 +137,10 @@ fn who_comes_too_late_or_not_at_all_is_a_deadlock() {
             sync(1, 64);
         }
     });
-    assert_eq!(names(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
     // One warp each at two barriers.
     let report = run(2, || sync(1 + warp() as u32, 64));
-    assert_eq!(names(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
     let report = run(2, || {
         if warp() == 0 {
             sync(1, 64);
@@ -153,7 +148,7 @@ fn who_comes_too_late_or_not_at_all_is_a_deadlock() {
             sync_threads();
         }
     });
-    assert_eq!(names(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
 }
 
 /// The problem in the report's only fault.

@@ -11,14 +11,10 @@ fn thread() -> usize {
     device::thread_idx()[0] as usize
 }
 
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
-
 /// That `run` reports these faults by default, and none with the policy.
 fn is_allowed_by(policy: Policy, run: impl Fn(Policy) -> Report, faults: &[&str]) {
     let report = run(Policy::default());
-    assert_eq!(kinds(&report), faults, "{report}");
+    assert_eq!(report.kinds(), faults, "{report}");
     run(policy).assert_clean();
 }
 
@@ -44,7 +40,7 @@ fn stores_of_one_value() {
     is_allowed_by(policy, |policy| stores(policy, |_| 5), &["SharedRace", "GlobalRace"]);
     // Of other values they stay races.
     let report = stores(policy, |thread| u64::from(thread == 40));
-    assert_eq!(kinds(&report), ["SharedRace", "GlobalRace"], "{report}");
+    assert_eq!(report.kinds(), ["SharedRace", "GlobalRace"], "{report}");
 }
 
 #[test]
@@ -100,7 +96,7 @@ fn warps_at_barriers_of_their_own() {
             device::sync_threads();
         }
     });
-    assert_eq!(kinds(&report), ["BarrierMismatch"], "{report}");
+    assert_eq!(report.kinds(), ["BarrierMismatch"], "{report}");
 }
 
 #[test]
@@ -159,8 +155,8 @@ fn buffers_may_differ_within_a_tolerance_or_be_left_out() {
         })
     };
     let within = |relative, absolute| Comparison::Within { relative, absolute };
-    assert_eq!(kinds(&run(1.0, Comparison::Exact)), ["ScheduleDependent"]);
-    assert_eq!(kinds(&run(1.0, within(1e-4, 0.5))), ["ScheduleDependent"]);
+    assert_eq!(run(1.0, Comparison::Exact).kinds(), ["ScheduleDependent"]);
+    assert_eq!(run(1.0, within(1e-4, 0.5)).kinds(), ["ScheduleDependent"]);
     run(1.0, within(2e-3, 0.0)).assert_clean();
     run(1.0, within(0.0, 1.5)).assert_clean();
     run(500.0, Comparison::Ignored).assert_clean();

@@ -13,10 +13,6 @@ fn block() -> usize {
     device::block_idx()[0] as usize
 }
 
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
-
 /// Counts threads: by one update each, or by a load and a store, between which others are lost.
 fn count(launch: &Launch, loses: bool) -> (Report, u32) {
     let count = GlobalBuffer::<u32>::zeroed(1);
@@ -41,7 +37,7 @@ fn a_lost_update_is_found_among_lanes_warps_and_blocks() {
         let launch = Launch::new(grid, block);
         let (report, _) = count(&launch, true);
         assert_eq!(
-            kinds(&report),
+            report.kinds(),
             ["ScheduleDependent"],
             "{grid} blocks of {block}: {report}"
         );
@@ -49,7 +45,7 @@ fn a_lost_update_is_found_among_lanes_warps_and_blocks() {
         report.assert_clean();
         assert_eq!(total, grid * block);
         let (report, _) = count(&launch.clone().schedule(Schedule::All), true);
-        assert_eq!(kinds(&report)[0], "ScheduleDependent", "{report}");
+        assert_eq!(report.kinds()[0], "ScheduleDependent", "{report}");
     }
 }
 
@@ -65,7 +61,7 @@ fn warps_interleave_where_one_lane_of_each_counts() {
             }
         }
     });
-    assert_eq!(kinds(&report), ["ScheduleDependent"], "{report}");
+    assert_eq!(report.kinds(), ["ScheduleDependent"], "{report}");
 }
 
 /// Two locks, which a thread of each of two warps or blocks takes; in opposite orders if `is_crossed`.
@@ -96,7 +92,7 @@ fn locks_that_are_taken_in_opposite_orders_are_a_deadlock() {
     for (grid, block) in [(1, 64), (2, 1)] {
         let launch = Launch::new(grid, block);
         assert_eq!(
-            kinds(&two_locks(&launch, true)),
+            two_locks(&launch, true).kinds(),
             ["Deadlock"],
             "{grid} blocks of {block}"
         );

@@ -6,11 +6,6 @@ use std::time::Duration;
 use cuda_sim::device::{self, Scope};
 use cuda_sim::{Budget, GlobalBuffer, Launch, Report};
 
-/// The kinds of a report's faults.
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
-
 fn thread() -> usize {
     device::thread_idx()[0] as usize
 }
@@ -82,14 +77,14 @@ fn a_wait_for_two_values_that_never_come_is_a_deadlock() {
         let load = |at| unsafe { device::atomic_load(data.as_ptr().add(at), Acquire, Scope::Device) };
         while load(0) & load(1) == 0 {}
     });
-    assert_eq!(kinds(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
 }
 
 #[test]
 fn a_loop_of_barriers_spends_the_budget() {
     // The default ends it in a few seconds; a loop of rendezvous passes no barrier, but takes turns.
     let report = Launch::new(2, 32).run(|| while device::sync_threads_reduce(device::BarrierOp::Or, 1) != 0 {});
-    assert_eq!(kinds(&report), ["Budget"]);
+    assert_eq!(report.kinds(), ["Budget"]);
     let budget = Budget {
         turns: 100_000,
         ..Budget::default()
@@ -99,7 +94,7 @@ fn a_loop_of_barriers_spends_the_budget() {
             device::sync_warp(u32::MAX)
         }
     });
-    assert_eq!(kinds(&report), ["Budget"]);
+    assert_eq!(report.kinds(), ["Budget"]);
     let budget = Budget {
         time: Duration::from_millis(200),
         ..Budget::default()
@@ -109,7 +104,7 @@ fn a_loop_of_barriers_spends_the_budget() {
             device::sync_threads()
         }
     });
-    assert_eq!(kinds(&report), ["Budget"]);
+    assert_eq!(report.kinds(), ["Budget"]);
     assert!(report.seconds < 5.0, "{}", report.seconds);
     assert!(
         report.faults[0].to_string().contains("the launch ran for 0.2 s"),
@@ -163,7 +158,7 @@ fn grid_barriers_of_many_blocks_complete() {
 fn a_grid_that_is_not_resident_deadlocks_with_the_figure() {
     let launch = Launch::new(10, 32);
     let report = grid_barrier(&launch.clone().resident_blocks(8), 1, false);
-    assert_eq!(kinds(&report), ["Deadlock"]);
+    assert_eq!(report.kinds(), ["Deadlock"]);
     let text = report.faults[0].to_string();
     assert!(
         text.contains("2 blocks have not started, since at most 8 are resident"),

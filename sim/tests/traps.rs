@@ -5,12 +5,7 @@ use std::hint::black_box;
 use std::panic::Location;
 
 use cuda_sim::access::{AccessKind, Space, access};
-use cuda_sim::{GlobalBuffer, Launch, Report, device};
-
-/// The kinds of a report's faults.
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
+use cuda_sim::{GlobalBuffer, Launch, device};
 
 #[test]
 #[cfg_attr(any(miri, cuda_sim_os_threads), ignore = "needs signals on coroutines")]
@@ -27,13 +22,13 @@ fn a_full_stack_and_a_wild_pointer_are_faults() {
     let report = Launch::new(1, 2).run(|| {
         black_box(deep(1_000_000));
     });
-    assert_eq!(kinds(&report), ["StackOverflow"]);
+    assert_eq!(report.kinds(), ["StackOverflow"]);
 
     let report = Launch::new(1, 2).run(|| {
         // SAFETY: none: the simulator has to catch it.
         unsafe { std::ptr::without_provenance_mut::<u32>(16).write_volatile(1) };
     });
-    assert_eq!(kinds(&report), ["BadAddress"]);
+    assert_eq!(report.kinds(), ["BadAddress"]);
     // Where the program has debug information.
     if let Some(location) = &report.faults[0].location {
         assert!(location.file.ends_with("tests/traps.rs"), "{location}");
@@ -44,7 +39,7 @@ fn a_full_stack_and_a_wild_pointer_are_faults() {
         // SAFETY: none: beyond the end.
         unsafe { tile.add(32).write_volatile(1) };
     });
-    assert_eq!(kinds(&report), ["BadAddress"]);
+    assert_eq!(report.kinds(), ["BadAddress"]);
     assert!(
         report.faults[0]
             .to_string()
@@ -70,5 +65,5 @@ fn a_stack_may_be_full_while_the_simulator_checks_an_access() {
         let elem = elems.as_mut_ptr().wrapping_add(device::block_idx()[0] as usize);
         black_box(deep(device::dynamic_shared_mem().addr(), elem.addr(), 0));
     });
-    assert_eq!(kinds(&report), ["StackOverflow"], "{report}");
+    assert_eq!(report.kinds(), ["StackOverflow"], "{report}");
 }

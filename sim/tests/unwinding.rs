@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::Acquire;
 
 use cuda_sim::device::{self, Scope};
-use cuda_sim::{GlobalBuffer, Launch, Report};
+use cuda_sim::{GlobalBuffer, Launch};
 
 /// Calls its function when dropped.
 struct OnDrop<F: Fn()>(F);
@@ -20,10 +20,6 @@ fn thread() -> usize {
     device::thread_idx()[0] as usize
 }
 
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
-
 /// Runs kernels in which `on_drop` runs in a thread that panics, and in threads that wait.
 fn runs(on_drop: impl Fn() + Sync) {
     for _ in 0..2 {
@@ -33,7 +29,7 @@ fn runs(on_drop: impl Fn() + Sync) {
             assert!(thread() != 40, "one fails while others wait");
             device::sync_threads();
         });
-        assert_eq!(kinds(&report), ["Panic"], "{report}");
+        assert_eq!(report.kinds(), ["Panic"], "{report}");
         let report = Launch::new(2, 64).run(|| {
             let _guard = OnDrop(&on_drop);
             if thread() == 3 {
@@ -42,7 +38,7 @@ fn runs(on_drop: impl Fn() + Sync) {
             }
             device::sync_threads();
         });
-        assert_eq!(kinds(&report), ["WarpMask"], "{report}");
+        assert_eq!(report.kinds(), ["WarpMask"], "{report}");
     }
 }
 

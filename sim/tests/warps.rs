@@ -3,11 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use cuda_sim::device::{self, Scope};
-use cuda_sim::{GlobalBuffer, Launch, Report, Schedule};
-
-fn kinds(report: &Report) -> Vec<&'static str> {
-    report.faults.iter().map(|fault| fault.kind.name()).collect()
-}
+use cuda_sim::{GlobalBuffer, Launch, Schedule};
 
 #[test]
 fn one_lane_adds_for_all_that_took_the_branch() {
@@ -60,7 +56,7 @@ fn lanes_in_different_functions_are_a_fault() {
             device::warp_function("a vote", u32::MAX, 0, |_| ());
         }
     });
-    assert_eq!(kinds(&report), ["WarpMismatch"]);
+    assert_eq!(report.kinds(), ["WarpMismatch"]);
     let text = report.faults[0].to_string();
     assert!(text.contains("sync_warp and a vote"), "{text}");
 }
@@ -74,7 +70,7 @@ fn absent_lanes_bring_values_that_differ() {
         // SAFETY: inside the buffer.
         unsafe { *values.as_mut_ptr().add(lane as usize) = value };
     });
-    assert_eq!(kinds(&report), ["AbsentLane"]);
+    assert_eq!(report.kinds(), ["AbsentLane"]);
     let mut values = values.to_vec();
     values.truncate(8);
     values.sort_unstable();

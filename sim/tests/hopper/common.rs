@@ -7,7 +7,7 @@ use cuda_views::Shared;
 
 /// The kinds of a report's faults, each once, in the order of the report.
 pub fn kinds(report: &Report) -> Vec<&'static str> {
-    let mut kinds: Vec<_> = report.faults.iter().map(|fault| fault.kind.name()).collect();
+    let mut kinds = report.kinds();
     kinds.dedup();
     kinds
 }
