@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::BufRead;
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus};
 
 use serde_json::Value;
 
@@ -76,30 +76,42 @@ pub(crate) fn compile(
     cargo.env("CARGO_ENCODED_RUSTFLAGS", rustflags(builder).join("\u{1f}"));
     cargo.env("CUDA_ARCH", builder.arch.cuda_arch().to_string());
     register_attr::accept(&mut cargo, layout)?;
-    let mut child = cargo
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(CudaBuilderError::io(&tools.cargo))?;
-
-    let stdout = child.stdout.take().expect("stdout was piped a line above");
-    let mut artifacts = Vec::new();
     let mut hints = diagnose::Hints::default();
-    for line in std::io::BufReader::new(stdout).lines() {
-        let line = line.map_err(CudaBuilderError::io(&tools.cargo))?;
-        match serde_json::from_str::<Value>(&line) {
-            Ok(message) if message["reason"] == "compiler-artifact" => artifacts.push(message),
-            Ok(message) if message["reason"] == "compiler-message" => hints.show(&message),
-            Ok(_) => {}
-            // Not a message: something that a build script or a wrapper wants to be seen.
-            Err(_) => eprintln!("{line}"),
-        }
-    }
-    if !child.wait().map_err(CudaBuilderError::io(&tools.cargo))?.success() {
+    let (status, artifacts) = run(cargo, &mut hints).map_err(CudaBuilderError::io(&tools.cargo))?;
+    if !status.success() {
         return Err(hints
             .diagnosis()
             .map_or(CudaBuilderError::BuildFailed, CudaBuilderError::from));
     }
     read_artifacts(&artifacts, tools)
+}
+
+/// Runs cargo, prints what it and rustc say, and returns its messages of artifacts.
+fn run(mut cargo: Command, hints: &mut diagnose::Hints) -> io::Result<(ExitStatus, Vec<Value>)> {
+    let color = if diagnose::in_color() { "always" } else { "never" };
+    cargo.env("CARGO_TERM_COLOR", color);
+    // A bar has no line of its own, and the pipe is read by lines.
+    cargo.env("CARGO_TERM_PROGRESS_WHEN", "never");
+    // rustc's messages are printed here, and cargo writes a line of its own in pieces. In one pipe they keep their
+    // order, and only whole lines are printed.
+    let (reader, writer) = io::pipe()?;
+    cargo.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = cargo.spawn()?;
+    // Its ends of the pipe would keep it open.
+    drop(cargo);
+
+    let mut artifacts = Vec::new();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line?;
+        match serde_json::from_slice::<Value>(&line) {
+            Ok(message) if message["reason"] == "compiler-artifact" => artifacts.push(message),
+            Ok(message) if message["reason"] == "compiler-message" => hints.show(&message),
+            Ok(message) if message["reason"].is_string() => {}
+            // Cargo's own words, or what a build script or a wrapper wants to be seen.
+            _ => eprintln!("{}", String::from_utf8_lossy(&line)),
+        }
+    }
+    Ok((child.wait()?, artifacts))
 }
 
 fn read_artifacts(artifacts: &[Value], tools: &Toolchain) -> Result<Compiled, CudaBuilderError> {

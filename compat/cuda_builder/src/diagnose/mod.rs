@@ -27,7 +27,7 @@ use crate::toolchain::Toolchain;
 pub(crate) use linked::check as check_linked;
 pub(crate) use ptx_text::check as check_ptx;
 pub(crate) use ptxas::assemble;
-pub(crate) use rustc::{Hints, message_format};
+pub(crate) use rustc::{Hints, in_color, message_format};
 
 /// What is wrong with a GPU crate, with the items that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

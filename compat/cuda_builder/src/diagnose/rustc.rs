@@ -109,14 +109,18 @@ const HINTS: &[Hint] = &[
     },
 ];
 
-/// What cargo is asked for: rustc's messages whole, and drawn as the terminal can show them.
-pub(crate) fn message_format() -> &'static str {
-    let colors = match env::var("CARGO_TERM_COLOR").as_deref() {
+/// Whether the terminal shows colors, or the user asked for them.
+pub(crate) fn in_color() -> bool {
+    match env::var("CARGO_TERM_COLOR").as_deref() {
         Ok("always") => true,
         Ok("never") => false,
         _ => std::io::stderr().is_terminal(),
-    };
-    match colors {
+    }
+}
+
+/// What cargo is asked for: rustc's messages whole, and drawn as the terminal can show them.
+pub(crate) fn message_format() -> &'static str {
+    match in_color() {
         true => "--message-format=json-diagnostic-rendered-ansi",
         false => "--message-format=json",
     }
